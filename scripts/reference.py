@@ -39,7 +39,7 @@ from frazil.environment.worker_keys import OTHER, WORKER_KEYS
 from frazil.minio.questions.catalog import QUESTIONS
 from frazil.minio.questions.question import Question
 from frazil.pipeline.report import BatchReport
-from frazil.pipeline.results import SkipReason
+from frazil.pipeline.results import SkipReason, State
 from frazil.pipeline.transforms.plugin import Plugin
 from frazil.pipeline.transforms.refused import REFUSED
 from frazil.pipeline.transforms.registry import PREDICATES, TRANSFORMATIONS
@@ -396,7 +396,7 @@ def _observed() -> Metrics:
     )
     skipped: dict[SkipReason, int] = {"tombstone": 1}
     batch = BatchReport("c", 3, 1, 1, 1, 1, 1, 1.0, 1.0, 1.0, {"t": 1}, {"t": 1}, skipped, {("t", 0): 3}, [0.1], 1, 0.1)
-    made.observe(replace(batch, newest={"n.t": 1}))
+    made.observe(replace(batch, newest={"n.t": 1}, state=State("", 1, 1, 0, 0)))
     made.observe_maintenance(MaintenanceReport("c", "n.t", 1.0))
     return made
 

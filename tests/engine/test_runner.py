@@ -57,6 +57,7 @@ class KeptTask(SinkTask):
         self.due_error: BaseException | None = None
         self.tables: MaintainedTables | None = None
         self.dead_letters = 0
+        self.closed = False
         self._position: Offsets = {}
         self._lock = threading.Lock()
 
@@ -88,6 +89,9 @@ class KeptTask(SinkTask):
 
     def maintained(self) -> MaintainedTables | None:
         return self.tables
+
+    def close(self) -> None:
+        self.closed = True
 
 
 class KeptSink(Sink):
@@ -336,6 +340,7 @@ def test_a_stop_lets_the_running_batch_finish_and_begins_no_other(worker: Worker
     stopping.join(PATIENCE_S)
     assert not stopping.is_alive()
     assert worker.batches == [("c", {("t", 0): 1})]
+    assert sink.tasks[0].closed
     looks = sink.tasks[0].looks
     time.sleep(5 * POLL_S)
     assert (len(worker.batches), sink.tasks[0].looks) == (1, looks)
@@ -377,6 +382,7 @@ def test_a_batch_that_takes_too_long_is_cancelled_and_the_next_start_waits_for_i
     runner.stop(0.2)
     assert 0.15 < time.monotonic() - began < 5
     assert cancelled == ["c"]
+    assert sink.tasks[0].closed
     assert "the running batch is given up, its records are read again" in caplog.text
     again = worker.runner(sink)
     with pytest.raises(ServiceUnavailable, match="the batch that connector c ran before has not ended"):

@@ -151,6 +151,9 @@ class SinkTask(ABC):
         """The tables that the worker has to look after; None when there are none."""
         return None
 
+    def close(self) -> None:  # noqa: B027 - most hold nothing
+        """End what runs between batches, a running batch too; from any thread, idempotent."""
+
 
 class Sink(ABC):
     """A sink as its configuration describes it."""

@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable
+from contextlib import closing
 from dataclasses import dataclass
 
 from frazil.clients.kafka import offsets as kafka_offsets
@@ -35,14 +36,14 @@ def drain(
 
     with connector.hiding() as sink:
         topics = connector.topics()
-        task = sink.start(SinkContext(executor, at_once=True), topics)
-        ends = kafka_offsets.end_offsets(connector.cluster, topics, committed=sink.config.reads_committed)
-        while True:
-            before = task.position
-            due = task.find_due(ends, round(time.time() * 1000))
-            if not due.ends:
-                break
-            task.step(due, committed)
-            if task.position == before and not due.more:
-                break
+        with closing(sink.start(SinkContext(executor, at_once=True), topics)) as task:
+            ends = kafka_offsets.end_offsets(connector.cluster, topics, committed=sink.config.reads_committed)
+            while True:
+                before = task.position
+                due = task.find_due(ends, round(time.time() * 1000))
+                if not due.ends:
+                    break
+                task.step(due, committed)
+                if task.position == before and not due.more:
+                    break
     return Drained(**vars(totals), waiting=sum(end - task.position.get(key, 0) for key, end in ends.items()))

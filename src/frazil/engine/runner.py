@@ -110,7 +110,10 @@ class SinkRunner:
         if self._task is not None and not is_idle(self._busy, timeout * PATIENCE):
             logger.warning("connector %s: the running batch is given up, its records are read again", name)
             self._jobs.cancel()
+            self._task.close()
             is_idle(self._busy, deadline - time.monotonic())
+        elif self._task is not None:
+            self._task.close()
         if self._failure is None or not isinstance(self._failure[0], StoreUnavailable):
             self._context.breakers.remove(name)
 

@@ -273,6 +273,9 @@ logger.jobs.name = org.apache.spark.scheduler.DAGScheduler
 logger.jobs.level = error
 logger.native.name = org.apache.hadoop.util.NativeCodeLoader
 logger.native.level = error
+# What ends the stream of a statement is the connector's failure, or it is tried again.
+logger.stream.name = org.apache.spark.sql.execution.streaming.runtime.MicroBatchExecution
+logger.stream.level = off
 # A commit that lost against another and is tried again; the last one that is lost is an error of its own.
 logger.tasks.name = org.apache.iceberg.util.Tasks
 logger.tasks.level = error

@@ -214,6 +214,10 @@ class _TracedTask(SinkTask):
         """See `SinkTask`."""
         return self._task.maintained()
 
+    def close(self) -> None:
+        """See `SinkTask`."""
+        self._task.close()
+
 
 class _TracedJobs:
     """The executor of a connector; see `Executor`."""

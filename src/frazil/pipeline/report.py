@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from frazil.pipeline.results import SkipReason
+from frazil.pipeline.results import SkipReason, State
 from frazil.text.amounts import counted
 
 _PLACES_NAMED = 3
@@ -24,6 +24,7 @@ class BatchReport:
     `newest` are Kafka's times, in epoch ms, of the newest records by table, of object sinks by topic.
     `end_offsets` maps (topic, partition) to the next offset to read.
     `places` are the tables or buckets of the connector, `nouns` what a stored record and a file are called there.
+    `state` is that of the connector's statement, if it has one.
     `trace_id` is that of the trace of the batch, where it has one.
     """
 
@@ -47,6 +48,7 @@ class BatchReport:
     places: Sequence[str] = ()
     nouns: tuple[str, str] = ("row", "file")
     newest: dict[str, int] = field(default_factory=dict)
+    state: State | None = None
     trace_id: str = ""
 
     def line(self) -> str:
@@ -54,7 +56,10 @@ class BatchReport:
         row, file = self.nouns
         where = ", ".join(self.places) if len(self.places) <= _PLACES_NAMED else f"{len(self.places)} tables"
         letters = f", {counted(self.dead_letters, 'dead letter')} (`deadletters list`)" if self.dead_letters else ""
-        skipped = f", {self.skipped:,} skipped" if self.skipped else ""
+        taken = self.skipped_by_reason.get("state", 0)
+        skipped = f", {self.skipped - taken:,} skipped" if self.skipped > taken else ""
+        if self.state is not None:
+            skipped = f", {counted(taken, 'record')} into the state{skipped}"
         return (
             f"connector {self.connector}: {counted(self.stored, row)}{letters}{skipped} into {where}, "
             f"{counted(self.files, file)} in {self.duration_s:.2f} s"

@@ -17,9 +17,23 @@ from frazil.pipeline.offsets import Offsets, TopicPartition
 from frazil.pipeline.source_positions import Reached
 from frazil.pipeline.types import Type
 
-SkipReason = Literal["tombstone", "transform", "unrouted", "replayed", "statement"]
+SkipReason = Literal["tombstone", "transform", "unrouted", "replayed", "statement", "state"]
 """Reason why a record gives no row: it has no value, a transformation dropped it, no table wants it, the table has
-what it says, or the statement of the connector has no row for it."""
+what it says, the statement of the connector has no row for it, or it has gone into the state of the statement."""
+
+
+@dataclass(frozen=True)
+class State:
+    """State of a statement behind a batch: its manifest's location, rows and bytes, the watermark in epoch ms.
+
+    `late` are rows of the batch that were behind the watermark, which the state does not have.
+    """
+
+    manifest: str
+    rows: int
+    size: int
+    watermark_ms: int
+    late: int
 
 
 @dataclass
@@ -32,7 +46,8 @@ class TableResult:
     are rows of the table as they were, without which there are no files either. `changes` is what the driver has to
     know about changes of rows; `reached` are positions in the source's log, `key_fields` the names of the fields of
     record keys. `truncates` are the offsets of records that empty the table, of one partition. `again`: the rows were
-    computed with records that are refused by now, and have to be computed again.
+    computed with records that are refused by now, and have to be computed again. `state` is that of a statement behind
+    the records.
     `write_s` is the time in seconds that went into storing files.
     """
 
@@ -54,6 +69,7 @@ class TableResult:
     last_timestamps: Offsets = field(default_factory=dict)
     overflow: bool = False
     again: bool = False
+    state: State | None = None
     write_s: float = 0.0
 
     @property

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from frazil.connectors.iceberg.sink_table import before, count, cut, divide
-from frazil.connectors.iceberg.table.commit import append_files
+from frazil.connectors.iceberg.table.transaction import append_files
 from frazil.errors import (
     CommitConflict,
     ConfigError,

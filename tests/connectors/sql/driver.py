@@ -17,6 +17,7 @@ from frazil.connectors.sql import runs
 from frazil.connectors.sql.config import sql_config
 from frazil.connectors.sql.rehearsal import Rehearse
 from frazil.connectors.sql.scan import PLACE_TYPE, Scan, Scanned, ScannedTopic
+from frazil.connectors.sql.state_task import StatefulSinkTask
 from frazil.connectors.sql.statement import PLACE, Statement
 from frazil.connectors.sql.task import SqlSinkTask
 from frazil.pipeline.executor import InlineExecutor
@@ -143,7 +144,9 @@ class SqlDriver(Driver):
         source = self.broker.source() if self._in_process else snapshot(self.broker, self.config.topics)
         self.runs += (f"run-{len(self.runs)}",)
         tolerant = self.config.errors_tolerance == "all"
-        self.task = SqlSinkTask(
+        if getattr(self, "task", None) is not None:
+            self.task.close()
+        self.task = (StatefulSinkTask if own.statement.state else SqlSinkTask)(
             own,
             self.config,
             BOOTSTRAP,

@@ -55,6 +55,45 @@ def test_errors_are_those_of_their_keys(changes: dict[str, str], key: str, said:
     assert said in " ".join(parse_sql({**GOOD, **changes}).errors[key])
 
 
+STATE = {
+    **MINIMAL_SINK,
+    "connector.class": "SqlSink",
+    "frazil.sql": "SELECT window.start AS minute, count(*) AS n FROM t GROUP BY window(at, '1 minute')",
+    "frazil.sql.schema": "id BIGINT, at TIMESTAMP",
+    "frazil.watermark": "at 10 seconds",
+}
+
+
+def test_a_watermark_lets_a_statement_have_state() -> None:
+    assert parse_sql(STATE).error_texts() == []
+    _, own = sql_config({**STATE, "frazil.watermark": "_timestamp 2 Hours", "frazil.dedup.keys": "id"})
+    assert own.statement.state
+    assert own.statement.metadata == ("_timestamp",)
+    assert (own.state.watermarks["t"].column, own.state.watermarks["t"].delay) == ("_timestamp", "2 hours")
+
+
+@pytest.mark.parametrize(
+    ("changes", "key", "said"),
+    [
+        ({"frazil.watermark": "at"}, "frazil.watermark", "such as: at 10 seconds"),
+        ({"frazil.watermark": "id 1 minute"}, "frazil.watermark", "t has no column id of type TIMESTAMP; there are at"),
+        ({"frazil.watermark.u": "at 1 minute"}, "frazil.watermark.u", "for a topic that topics does not name"),
+        ({"frazil.watermark": ""}, "frazil.sql", "it keeps state of t, and nothing says for how long"),
+        ({"frazil.dedup.keys": "x"}, "frazil.dedup.keys", "t has no column x"),
+        ({"frazil.late": "drop"}, "frazil.late", "drop"),
+        ({"frazil.late": "dead-letter"}, "frazil.late", "set errors.tolerance=all too"),
+    ],
+)
+def test_errors_about_state_are_those_of_their_keys(changes: dict[str, str], key: str, said: str) -> None:
+    assert said in " ".join(parse_sql({**STATE, **changes}).errors[key])
+
+
+def test_objects_hold_no_state() -> None:
+    groups = {"frazil.sql": "SELECT count(*) AS n FROM t"}
+    assert "objects have no place for the state" in parse_sql({**OBJECTS, **groups}).errors["frazil.sql"][0]
+    assert "objects have no place" in parse_sql({**OBJECTS, "frazil.dedup.keys": "id"}).errors["frazil.dedup.keys"][0]
+
+
 OBJECTS = {
     **MINIMAL_S3_SINK,
     "connector.class": "SqlSink",

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from frazil.connectors.sql.statement import StatementError, parse_statement
+from frazil.connectors.sql.parts import StatementError
+from frazil.connectors.sql.statement import parse_statement
 
 PLACED = "`_frazil` AS `_frazil`"
 

@@ -20,7 +20,7 @@ from frazil.pipeline.letters.book import LetterBook
 from frazil.pipeline.letters.deadletter import DeadLetter
 from frazil.pipeline.offsets import Offsets
 from frazil.pipeline.report import BatchReport
-from frazil.pipeline.results import NewColumns, SkipReason, TableResult, TaskResult
+from frazil.pipeline.results import NewColumns, SkipReason, State, TableResult, TaskResult
 from frazil.pipeline.task_spec import Bounds, Routing, TaskSpec
 
 
@@ -36,6 +36,7 @@ class BatchCounts:
     files: int = 0
     bytes_written: int = 0
     newest: dict[str, int] = field(default_factory=dict)
+    state: State | None = None
     write_s: float = 0.0
     commit_s: float = 0.0
 
@@ -47,6 +48,7 @@ class BatchCounts:
         self.skipped.update(result.skipped)
         self.stored.update(result.stored)
         self.dead.update(letter.topic for letter in result.dead)
+        self.state = result.state or self.state
         self.files += len(result.files)
         self.bytes_written += sum(file.file_size_in_bytes for file in result.files)
 
@@ -70,6 +72,7 @@ class BatchCounts:
             skipped_by_reason=dict(self.skipped),
             end_offsets=lowest,
             newest=dict(self.newest),
+            state=self.state,
         )
 
 
@@ -293,6 +296,7 @@ class Batch:
                     letters=self.letters.marks(ceiling),
                     reached=result.reached,
                     truncates=bool(result.truncates),
+                    state=result.state.manifest if result.state is not None else "",
                 )
             )
         table.done(ceiling)

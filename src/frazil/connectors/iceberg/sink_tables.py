@@ -79,6 +79,10 @@ class SinkTables:
         """The tables that are known now, each with its branch; for any thread."""
         return {name: table.target.branch for name, table in tuple(self._known.items())}
 
+    def known(self, name: str) -> SinkTable:
+        """The table of that name, which is known from the beginning or was found since."""
+        return self._known[name]
+
     def begin(self, position: Offsets) -> list[SinkTable]:
         """Return all known tables, for a batch that begins at the position."""
         for table in self._known.values():

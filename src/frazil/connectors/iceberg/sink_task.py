@@ -62,7 +62,7 @@ class IcebergSinkTask(SinkTask):
         interval_ms = 0 if context.at_once else config.commit_interval_ms
         self._pace = CommitInterval(interval_ms, config.max_records_per_batch)
         self._committed_at = time.monotonic()
-        floors = self._tables.floors()
+        self._floors = floors = self._tables.floors()
         self._tables.identity = start_position.identity(bootstrap, topics, floors)
         takeover.check(bootstrap, config, catalog, floors)
         self._position = start_position.start_offsets(

@@ -8,11 +8,22 @@ from dataclasses import dataclass, replace
 from frazil.connectors.iceberg.config import iceberg_sink as iceberg
 from frazil.connectors.iceberg.config.iceberg_sink import IcebergSinkConfig, check_iceberg_sink
 from frazil.connectors.iceberg.config.keys import ICEBERG_KEYS
+from frazil.connectors.iceberg.config.row_changes import row_changes
 from frazil.connectors.keys.sink_definition import sink_definition
 from frazil.connectors.objects.config import object_sink
 from frazil.connectors.objects.config.object_sink import ObjectSinkConfig, check_object_sink, object_sink_definition
 from frazil.connectors.sql.columns import parse_columns
-from frazil.connectors.sql.statement import RECORDS, Statement, StatementError, parse_statement
+from frazil.connectors.sql.parts import NeedsState, StatementError
+from frazil.connectors.sql.state_config import (
+    DEDUP_KEYS,
+    STATE_KEYS,
+    WATERMARK,
+    StateConfig,
+    check_state,
+    state_config,
+    state_rules,
+)
+from frazil.connectors.sql.statement import RECORDS, Statement, parse_statement
 from frazil.declare.definition import ConfigDef, Key, Parsed, invalid_value
 from frazil.declare.placeholders import has_placeholder
 from frazil.pipeline.types import Struct
@@ -45,15 +56,19 @@ SQL_KEYS = (
         "Columns of the records of one topic, in place of those of frazil.sql.schema.",
         default=None,
     ),
+    *STATE_KEYS,
 )
 _BUCKET = "s3.bucket.name"
 _NOT_OF_RECORDS = "rows of a statement are no records; it may name _key, _headers and the others as columns"
+_NO_STATE = "objects have no place for the state of a statement; write to an Iceberg table"
 _NOT_FOR_OBJECTS = {
     "store.kafka.keys": _NOT_OF_RECORDS,
     "store.kafka.headers": _NOT_OF_RECORDS,
     "frazil.metadata.enable": _NOT_OF_RECORDS,
     "frazil.schema.file": "records are checked by the columns of frazil.sql.schema",
     "iceberg.tables": f"rows go to objects with {_BUCKET}, or to a table",
+    WATERMARK: _NO_STATE,
+    DEDUP_KEYS: _NO_STATE,
 }
 _NOT_FOR_TABLES = {
     "iceberg.tables.route-field": "the rows of a statement go to one table",
@@ -65,10 +80,11 @@ _NOT_FOR_TABLES = {
 
 @dataclass(frozen=True)
 class StatementConfig:
-    """A checked statement, and the columns of each of its topics."""
+    """A checked statement, the columns of each of its topics, and the keys about its state."""
 
     statement: Statement
     columns: Mapping[str, Struct]
+    state: StateConfig
 
 
 def to_objects(config: Mapping[str, str | None]) -> bool:
@@ -101,7 +117,7 @@ def parse_sql(config: Mapping[str, str | None]) -> Parsed:
     topics = _topics(parsed)
     if not parsed.errors.get(SQL) and not has_placeholder(text) and topics:
         try:
-            _statement(text, topics, objects=objects)
+            _statement(parsed, topics, objects=objects)
         except StatementError as error:
             parsed.fail(SQL, invalid_value(SQL, text, str(error)))
     return parsed
@@ -125,9 +141,18 @@ def _check_format(parsed: Parsed) -> None:
         parsed.fail("format.class", invalid_value("format.class", name, reason))
 
 
-def _statement(text: str, topics: Sequence[str], *, objects: bool) -> Statement:
+def _statement(parsed: Parsed, topics: Sequence[str], *, objects: bool) -> Statement:
     """Check the statement. Raises StatementError."""
-    found = parse_statement(text, topics)
+    rules = None
+    if not objects:
+        changes = row_changes(parsed)
+        ids = changes.id_columns_of(next(iter(parsed.items("iceberg.tables")), "")) if changes is not None else ()
+        upserts = parsed.flag("iceberg.tables.upsert-mode-enabled")
+        rules = state_rules(state_config(parsed, topics), upserts=upserts, id_columns=[".".join(path) for path in ids])
+    try:
+        found = parse_statement(parsed.text(SQL), topics, rules)
+    except NeedsState as error:
+        raise StatementError(f"{error}: {_NO_STATE}") from None
     if objects and found.tables:
         raise StatementError(
             f"it joins with table {found.tables[0]}, whose rows may differ when records are read again, and objects "
@@ -157,6 +182,9 @@ def _check_columns(parsed: Parsed) -> None:
         without = [topic for topic in topics if topic not in own]
         if without:
             parsed.fail(SCHEMA, invalid_value(SCHEMA, "", f"The columns of {', '.join(without)} are not given"))
+    if not any(name.startswith(SCHEMA) for name in parsed.errors):
+        texts = {topic: own.get(topic, parsed.text(SCHEMA)) for topic in topics}
+        check_state(parsed, {topic: parse_columns(text) for topic, text in texts.items() if not has_placeholder(text)})
 
 
 def sql_config(config: Mapping[str, str]) -> tuple[IcebergSinkConfig, StatementConfig]:
@@ -174,4 +202,4 @@ def sql_object_config(config: Mapping[str, str]) -> tuple[ObjectSinkConfig, Stat
 def _statement_config(parsed: Parsed, *, objects: bool) -> StatementConfig:
     own, topics = parsed.members(_OF_TOPIC), _topics(parsed)
     columns = {topic: parse_columns(own.get(topic, parsed.text(SCHEMA))) for topic in topics}
-    return StatementConfig(_statement(parsed.text(SQL), topics, objects=objects), columns)
+    return StatementConfig(_statement(parsed, topics, objects=objects), columns, state_config(parsed, topics))

@@ -75,6 +75,14 @@ WITHOUT_PARENTHESES = _names("""
 AGGREGATES = _names("""
     count sum avg mean min max first last any_value collect_list collect_set array_agg listagg string_agg stddev
     variance percentile percentile_approx approx_percentile approx_count_distinct median mode max_by min_by bool_and
-    bool_or every some count_if corr row_number rank dense_rank lag lead ntile session_window
+    bool_or every some count_if corr row_number rank dense_rank lag lead ntile session_window stddev_pop stddev_samp std
+    var_pop var_samp covar_pop covar_samp skewness kurtosis try_sum try_avg bit_and bit_or bit_xor
 """)
 """Functions over several records."""
+
+STATE_AGGREGATES = _names("""
+    count count_if sum avg mean min max try_sum try_avg bool_and bool_or every some bit_and bit_or bit_xor max_by min_by
+    approx_count_distinct percentile_approx approx_percentile stddev stddev_pop stddev_samp std variance var_pop
+    var_samp corr covar_pop covar_samp skewness kurtosis
+""")
+"""Functions over records whose memory does not grow with their number, and whose result is that of any order."""

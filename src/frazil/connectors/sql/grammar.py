@@ -10,6 +10,7 @@ from sqlglot import exp
 from sqlglot.dialects.databricks import Databricks
 from sqlglot.generators.databricks import DatabricksGenerator
 from sqlglot.parsers.databricks import DatabricksParser
+from sqlglot.tokenizer_core import TokenType
 
 # sqlglot warns on standard error about what it cannot parse; here it is an error of its own.
 logging.getLogger("sqlglot").setLevel(logging.ERROR)
@@ -35,6 +36,13 @@ class SparkAsWritten(Databricks):
         ARRAY_CONSTRUCTORS: ClassVar[dict[str, Any]] = {}
         FUNCTIONS: ClassVar[dict[str, Callable[..., Any]]] = {}
         NO_PAREN_FUNCTIONS: ClassVar[dict[Any, Any]] = {}
+        # Behind GROUP BY, `window` is the function.
+        QUERY_MODIFIER_PARSERS: ClassVar[dict[Any, Callable[..., Any]]] = {
+            token: parser
+            for token, parser in DatabricksParser.QUERY_MODIFIER_PARSERS.items()
+            if token is not TokenType.WINDOW
+        }
+        QUERY_MODIFIER_TOKENS: ClassVar[set[TokenType]] = set(QUERY_MODIFIER_PARSERS)
         FUNCTION_PARSERS: ClassVar[dict[str, Callable[..., Any]]] = {
             name: parser for name, parser in DatabricksParser.FUNCTION_PARSERS.items() if name in _KEPT
         }

@@ -11,7 +11,7 @@ import pickle
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, cast
 
 import pyarrow as pa
 from py4j.protocol import Py4JJavaError
@@ -27,6 +27,7 @@ from frazil.connectors.sql.rehearsal import Rehearse, divided, rehearsed
 from frazil.connectors.sql.scan import Scan, Scanned, ScannedTopic, hidden_columns
 from frazil.connectors.sql.statement import PLACE, Statement, table_relation, topic_relation
 from frazil.errors import ConfigError
+from frazil.pipeline.types import Struct
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -36,7 +37,7 @@ for _name in ("SQLQueryContextLogger", "DataFrameQueryContextLogger"):
     PySparkLogger.getLogger(_name).setLevel(logging.CRITICAL)
 
 T = TypeVar("T")
-_Mapping: TypeAlias = Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]
+ArrowMapping: TypeAlias = Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]
 
 SETTINGS = {
     "spark.sql.ansi.enabled": "true",
@@ -69,7 +70,7 @@ def data_exception(error: BaseException, statement: Statement) -> str | None:
     return text[:_MOST_TEXT] + (f" ({place})" if place else "")
 
 
-class _Reports(AccumulatorParam[dict[Any, Any]]):
+class Reports(AccumulatorParam[dict[Any, Any]]):
     """Reports of tasks by their names; the same task that ran twice tells the same."""
 
     def zero(self, value: dict[Any, Any]) -> dict[Any, Any]:
@@ -91,7 +92,9 @@ class Query:
     def __post_init__(self) -> None:
         self._tables: dict[int, pa.Table] = {}
         self._runs = 0
-        self._reports = self.session.sparkContext.accumulator({}, _Reports())
+        self.columns = Struct(())
+        """Columns of the rows, known after `check`."""
+        self._reports = self.session.sparkContext.accumulator({}, Reports())
         for name, value in SETTINGS.items():
             self.session.conf.set(name, value)
 
@@ -116,7 +119,7 @@ class Query:
         }
         for topic in self.topics:
             self._relation(topic, own[topic.relation])
-        results = self._written(self.frame(tables), write)
+        results = written(self.frame(tables), write)
         reports = self._reports.value.items()
         found = {(topic, number): report for (run, topic, number), report in reports if run == self._runs}
         left = [scan for at, several in own.items() for n, scan in enumerate(several) if (at, n) not in found]
@@ -126,8 +129,8 @@ class Query:
         """Compute the rows of a few records that are here, by their relations. Raises as `run` does."""
         for topic in self.topics:
             found = pa.Table.from_batches(batches.get(topic.relation, ()), topic.schema())
-            self.session.createDataFrame(found).createOrReplaceTempView(topic_relation(topic.relation))
-        rows = self._written(self.frame(tables), _itself)
+            self._show(topic, self.session.createDataFrame(found))
+        rows = written(self.frame(tables), _itself)
         return pa.concat_tables(rows) if rows else pa.table({})
 
     def rehearsal(self, relation: int, batch: pa.RecordBatch, tables: Sequence[pa.Table]) -> Rehearse:
@@ -138,8 +141,7 @@ class Query:
         for topic in self.topics:
             self._relation(topic, [])
             if topic.relation == relation:
-                parts = divided(self.session, batch)
-                parts.createOrReplaceTempView(topic_relation(relation))
+                self._show(topic, divided(self.session, batch))
         return rehearsed(self.frame(tables), batch)
 
     def check(self, tables: Sequence[pa.Table]) -> Plan:
@@ -150,15 +152,14 @@ class Query:
             frame = self.frame(tables)
             schema = to_arrow_schema(frame.schema)
         except PySparkException as error:
-            raise ConfigError(f"frazil.sql: {_analysis(error, self.statement)}") from None
+            raise ConfigError(f"frazil.sql: {analysis(error, self.statement)}") from None
         columns = [column for column in schema if column.name != PLACE]
         names = [column.name.lower() for column in columns]
         twice = sorted({name for name in names if names.count(name) > 1})
         if twice:
             raise ConfigError(f"frazil.sql: columns {', '.join(twice)} are there twice; name them apart with AS")
         try:
-            for column in columns:
-                shape_of(column.type, f"{column.name}.")
+            self.columns = cast(Struct, shape_of(pa.struct(columns))[0])
         except ValueError as error:
             raise ConfigError(f"frazil.sql: {error}") from None
         types = {column.name: column.dataType.simpleString() for column in frame.schema if column.name != PLACE}
@@ -173,18 +174,23 @@ class Query:
                 self._tables[number] = table
         return self.session.sql(self.statement.text)
 
-    def _written(self, frame: DataFrame, write: Callable[[pa.Table], T]) -> list[T]:
-        rows = map_in_arrow(frame, _writing(write), "result BINARY").collect()
-        return [pickle.loads(row[0]) for row in rows]  # noqa: S301 - of our own tasks
-
     def _relation(self, topic: ScannedTopic, scans: Sequence[Scan]) -> None:
         schema = f"{spark_columns(topic.columns)}, {hidden_columns(topic.metadata)}"
         number = self.session.range(0, len(scans), 1, max(len(scans), 1))
-        frame = map_in_arrow(number, _scanning(tuple(scans), self._runs, self._reports), schema, topic.name)
+        self._show(topic, map_in_arrow(number, _scanning(tuple(scans), self._runs, self._reports), schema, topic.name))
+
+    def _show(self, topic: ScannedTopic, frame: DataFrame) -> None:
+        """Let the statement see a topic by its name."""
         frame.createOrReplaceTempView(topic_relation(topic.relation))
 
 
-def map_in_arrow(frame: DataFrame, function: _Mapping, schema: str, name: str = "rows") -> DataFrame:
+def written(frame: DataFrame, write: Callable[[pa.Table], T]) -> list[T]:
+    """Hand the rows to `write`, one call for each task that has any."""
+    rows = map_in_arrow(frame, _writing(write), "result BINARY").collect()
+    return [pickle.loads(row[0]) for row in rows]  # noqa: S301 - of our own tasks
+
+
+def map_in_arrow(frame: DataFrame, function: ArrowMapping, schema: str, name: str = "rows") -> DataFrame:
     """Do what `DataFrame.mapInArrow` does, which wants pandas to be there for other functions than this.
 
     `name` is what plans call it.
@@ -198,7 +204,7 @@ def map_in_arrow(frame: DataFrame, function: _Mapping, schema: str, name: str = 
     return DataFrame(made._jdf.mapInArrow(column._jc, False, None), frame.sparkSession)  # noqa: SLF001 - as PySpark does
 
 
-def _scanning(scans: tuple[Scan, ...], run: int, reports: Any) -> _Mapping:
+def _scanning(scans: tuple[Scan, ...], run: int, reports: Any) -> ArrowMapping:
     def scanning(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
             for number in batch.column(0).to_pylist():
@@ -213,7 +219,7 @@ def _itself(rows: pa.Table) -> pa.Table:
     return rows
 
 
-def _writing(write: Callable[[pa.Table], Any]) -> _Mapping:
+def _writing(write: Callable[[pa.Table], Any]) -> ArrowMapping:
     def writing(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         found = [batch for batch in batches if batch.num_rows]
         if found:
@@ -230,7 +236,7 @@ def _explained(frame: DataFrame) -> str:
     return str(sides.PythonSQLUtils.explainString(made._jdf.queryExecution(), "formatted")).strip()  # noqa: SLF001
 
 
-def _analysis(error: PySparkException, statement: Statement) -> str:
+def analysis(error: PySparkException, statement: Statement) -> str:
     """The words of Spark about a statement, in one line, with the part of it that they are about and its place."""
     message = error.getMessage() or str(error)
     said = re.sub(r"\s+", " ", message.partition("== SQL")[0].partition(";\n")[0]).strip()

@@ -16,6 +16,8 @@ from frazil.clients.kafka.ranges import Range
 from frazil.connectors.sql.query import Query, data_exception
 from frazil.connectors.sql.rehearsal import Rehearse
 from frazil.connectors.sql.scan import InOrder, Refused, Scan, Scanned, ScannedTopic
+from frazil.connectors.sql.state_config import StateConfig
+from frazil.connectors.sql.state_query import StateQuery
 from frazil.connectors.sql.statement import Statement
 from frazil.connectors.sql.write import Write
 from frazil.errors import UsageError
@@ -27,6 +29,7 @@ from frazil.pipeline.rows import Rows
 from frazil.pipeline.source import Source, described
 from frazil.pipeline.task_spec import TaskSpec
 from frazil.pipeline.tolerating import tolerating
+from frazil.pipeline.types import Struct
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -66,6 +69,7 @@ class StatementRuns:
         topics: Sequence[ScannedTopic],
         executor: Executor,
         tables: Callable[[], Sequence[pa.Table]],
+        state: StateConfig | None = None,
     ) -> None:
         """Raises UsageError without Spark, and ConfigError for a statement that Spark refuses."""
         if not isinstance(executor, SparkExecutor):
@@ -77,7 +81,14 @@ class StatementRuns:
         self._read_tables = tables
         self._refused: dict[tuple[str, int, int], tuple[str, str]] = {}
         self._tables = tables()
-        self._query = executor.in_session(lambda session: Query.of(session, statement, topics), "frazil.sql")
+        self.query: Query = executor.in_session(
+            lambda session: (
+                StateQuery.over(session, statement, topics, state)
+                if statement.state and state is not None
+                else Query.of(session, statement, topics)
+            ),
+            "frazil.sql",
+        )
         self.plan = self._do(lambda query: query.check(self._tables), "check of frazil.sql")
 
     def begin(self) -> None:
@@ -97,7 +108,7 @@ class StatementRuns:
             try:
                 return books, self._tried(batches)
             except StatementFails as error:
-                self._refused |= self._failing(lambda: (rows for rows in chunks), error)
+                self.search(lambda: (rows for rows in chunks), error)
 
     def run(self, spec: TaskSpec, source: Source, shares: Sequence[Sequence[Range]]) -> TaskResult:
         """Compute and write the rows of the records of some ranges, a task for each share."""
@@ -121,6 +132,20 @@ class StatementRuns:
     def refuse(self, refused: Refused) -> None:
         """Let records of the batch be dead letters."""
         self._refused |= refused
+
+    @property
+    def refused(self) -> Refused:
+        """The records of the batch that are refused."""
+        return dict(self._refused)
+
+    @property
+    def columns(self) -> Struct:
+        """Columns of the rows."""
+        return self.query.columns
+
+    def search(self, read: Callable[[], Generator[Rows]], failed: StatementFails) -> None:
+        """Refuse the records that the statement fails on. Raises TerminalError where it is none of them alone."""
+        self._refused |= self._failing(read, failed)
 
     def compute(
         self,
@@ -146,7 +171,7 @@ class StatementRuns:
                 said = data_exception(error, self._statement)
                 if said is None:
                     raise
-                self._refused |= self._failing(lambda: source.read(ranges), StatementFails(said, error))
+                self.search(lambda: source.read(ranges), StatementFails(said, error))
             else:
                 return [*scanned, *self._executor.run([scan.report for scan in left], what)], written
 
@@ -222,7 +247,7 @@ class StatementRuns:
         return self._topics[-1]
 
     def _do(self, do: Callable[[Query], T], what: str) -> T:
-        return self._executor.in_session(lambda session: do(self._query), what)
+        return self._executor.in_session(lambda session: do(self.query), what)
 
 
 def _scans(

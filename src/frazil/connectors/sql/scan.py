@@ -31,6 +31,7 @@ from frazil.pipeline.source import Source
 from frazil.pipeline.tolerating import tolerating
 from frazil.pipeline.transforms.declaration import TransformChain
 from frazil.pipeline.types import Struct
+from frazil.text.instants import instant
 
 PLACE_TYPE = pa.struct(
     [("topic", pa.int32()), ("partition", pa.int32()), ("offset", pa.int64()), ("stamp", pa.int64())]
@@ -47,10 +48,10 @@ _METADATA = {
 assert tuple(_METADATA) == METADATA  # noqa: S101 - their names are in one place
 
 
-def hidden_columns(metadata: Sequence[str]) -> str:
+def hidden_columns(metadata: Sequence[str], *, place: bool = True) -> str:
     """Spark's DDL of the columns that a topic has beside its own."""
-    place = f"`{PLACE}` STRUCT<topic: INT, partition: INT, offset: BIGINT, stamp: BIGINT>"
-    return ", ".join([place, *(f"{name} {_METADATA[name][0]}" for name in metadata)])
+    placed = [f"`{PLACE}` STRUCT<topic: INT, partition: INT, offset: BIGINT, stamp: BIGINT>"] if place else []
+    return ", ".join([*placed, *(f"{name} {_METADATA[name][0]}" for name in metadata)])
 
 
 @dataclass(frozen=True)
@@ -168,6 +169,27 @@ class InOrder:
 
 
 @dataclass(frozen=True)
+class Late:
+    """Rule for a scan that makes dead letters of records whose time, in a column, is before a watermark."""
+
+    column: str
+    watermark_ms: int
+
+    def divide(self, batch: pa.RecordBatch, rows: Rows, books: Bookings) -> pa.RecordBatch | None:
+        """Keep the rows that are in time, and book the records of the others."""
+        times = batch.column(self.column).cast(pa.int64())
+        is_late = pc.less(times, self.watermark_ms * 1000).fill_null(False)
+        if not pc.any(is_late).as_py():
+            return batch
+        offsets_late = pc.struct_field(batch.column(PLACE), "offset").filter(is_late).to_numpy()
+        since = instant(self.watermark_ms)
+        error = ConversionError(self.column, f"it is late: before the watermark {since.isoformat() if since else ''}")
+        books.refuse(rows, [(int(index), error) for index in np.searchsorted(rows.offsets, offsets_late)])
+        left = batch.filter(pc.invert(is_late))
+        return left if left.num_rows else None
+
+
+@dataclass(frozen=True)
 class Scan:
     """Scan of ranges of one topic; picklable."""
 
@@ -176,6 +198,7 @@ class Scan:
     ranges: Sequence[Range]
     refused: Refused
     in_order: InOrder | None = None
+    late: Late | None = None
 
     def __call__(self) -> tuple[Scanned, list[pa.RecordBatch]]:
         """Read the records. Raises as `Source.read` and `tolerating` do."""
@@ -200,6 +223,8 @@ def _run(scan: Scan, chunks: Iterable[Rows], pills: PoisonPills) -> tuple[Scanne
         result.last_timestamps = offsets.merge(result.last_timestamps, {key: int(rows.stamps.max())})
         if scan.in_order is None:
             batch = scan.topic.scan(rows, pills, scan.refused, books)
+            if scan.late is not None and batch is not None:
+                batch = scan.late.divide(batch, rows, books)
         elif key in report.stopped:
             continue
         else:

@@ -11,8 +11,10 @@ from frazil.clients import catalog as catalogs
 from frazil.connectors.checks.compare import Limits, Progress
 from frazil.connectors.checks.result import RangeCheck
 from frazil.connectors.iceberg.config.iceberg_sink import IcebergSinkConfig
+from frazil.connectors.iceberg.position.alter import alter_positions
 from frazil.connectors.iceberg.sink import IcebergSink
 from frazil.connectors.plan import Plan
+from frazil.connectors.positions import Changes
 from frazil.connectors.sample import Sample
 from frazil.connectors.sink import Replayer, SinkContext
 from frazil.connectors.source import topics_of
@@ -21,6 +23,7 @@ from frazil.connectors.sql.reference import ReferenceTables
 from frazil.connectors.sql.refusals import no_replay, no_verify
 from frazil.connectors.sql.runs import StatementRuns
 from frazil.connectors.sql.scan import scanned_topics
+from frazil.connectors.sql.state_task import StatefulSinkTask
 from frazil.connectors.sql.task import SqlSinkTask
 from frazil.pipeline.executor import Executor
 from frazil.pipeline.letters.deadletter import DeadLetterQueue
@@ -42,9 +45,18 @@ class SqlSink(IcebergSink):
         source: Source,
         dead_letters: DeadLetterQueue | None,
         context: SinkContext,
-    ) -> SqlSinkTask:
+    ) -> SqlSinkTask | StatefulSinkTask:
         """Make the task. Raises UsageError without Spark."""
-        return SqlSinkTask(self._own, self._config, self._bootstrap, catalog, topics, source, dead_letters, context)
+        kind = StatefulSinkTask if self._own.statement.state else SqlSinkTask
+        return kind(self._own, self._config, self._bootstrap, catalog, topics, source, dead_letters, context)
+
+    def alter(self, changes: Changes | None) -> list[str]:
+        """See `Sink`."""
+        has_state = self._own.statement.state
+        remarks = alter_positions(self._config, self._bootstrap, changes, has_state=has_state)
+        if has_state:
+            remarks.append("The state of the statement is dropped with the position: its next batch begins without.")
+        return remarks
 
     def sample(
         self, count: int, most_rows: int, say: Callable[[str], None], on_spark: Callable[[], Executor]
@@ -67,7 +79,8 @@ class SqlSink(IcebergSink):
         config, names = self._config, self._own.statement.tables
         tables = ReferenceTables(self._catalog(), names).read if names else list[pa.Table]
         say("starting Spark")
-        return StatementRuns(self._own.statement, scanned_topics(config, self._own), on_spark(), tables).plan
+        own = self._own
+        return StatementRuns(own.statement, scanned_topics(config, own), on_spark(), tables, own.state).plan
 
     def _catalog(self) -> Catalog:
         return catalogs.connect(self._config.catalog_properties, self._config.catalog_name)

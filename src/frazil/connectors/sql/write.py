@@ -18,6 +18,8 @@ from frazil.pipeline.task import run
 from frazil.pipeline.task_spec import TaskSpec
 from frazil.pipeline.types import Struct
 
+_ROWS_OF_A_BATCH = 32
+
 
 @dataclass(frozen=True)
 class Written:
@@ -46,9 +48,15 @@ def places_of_rows(rows: pa.Table) -> Places:
     return Places(*(place.field(name).to_numpy().astype(np.int64) for name in PLACE_TYPE.names))
 
 
+def places_of_none(count: int, batch: int = 0) -> Places:
+    """Places for rows that are from no record of their own: of the first topic, those of a later batch behind."""
+    nothing = np.zeros(count, np.int64)
+    return Places(nothing, nothing, (batch << _ROWS_OF_A_BATCH) + np.arange(count), nothing)
+
+
 def computed_rows(rows: pa.Table) -> Computed:
-    """Take the rows without their places."""
-    own = rows.drop_columns([PLACE]).to_struct_array().combine_chunks()
+    """Take the rows, without their places where they have any."""
+    own = rows.select([name for name in rows.column_names if name != PLACE]).to_struct_array().combine_chunks()
     struct = own if isinstance(own, pa.StructArray) else pa.concat_arrays(own.chunks)
     shape, stored = shape_of(struct.type)
     assert isinstance(shape, Struct)  # noqa: S101 - it is one

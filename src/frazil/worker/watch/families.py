@@ -39,6 +39,10 @@ def _task(bean: str, attribute: str, kind: Kind, text: str, values: Callable[[Ba
     return Family(name, kind, text, values, "task", "0")
 
 
+def _of_state(report: BatchReport, name: str) -> Sequence[float]:
+    return () if report.state is None else (getattr(report.state, name),)
+
+
 OF_BATCHES: tuple[Family, ...] = (
     Family("kafka_connector_records_processed", "counter", "Records read", lambda r: r.read),
     Family("kafka_connector_records_failed", "counter", "Records that could not be stored", lambda r: r.dead_letters),
@@ -102,6 +106,20 @@ OF_BATCHES: tuple[Family, ...] = (
         "Kafka's time of the newest record that is in the table, of an object sink that of its topic",
         lambda r: {table: ms / 1000 for table, ms in r.newest.items()},
         "table",
+    ),
+    Family("frazil_state_rows", "gauge", "Rows of the state of a statement", lambda r: _of_state(r, "rows")),
+    Family("frazil_state_bytes", "gauge", "Memory of the state of a statement", lambda r: _of_state(r, "size")),
+    Family(
+        "frazil_state_watermark_timestamp_seconds",
+        "gauge",
+        "Watermark of a statement: records before it are late",
+        lambda r: [ms / 1000 for ms in _of_state(r, "watermark_ms")],
+    ),
+    Family(
+        "frazil_state_late_rows",
+        "gauge",
+        "Rows of the newest batch that were behind the watermark, which Spark counts in groups of its partitions",
+        lambda r: _of_state(r, "late"),
     ),
     _task("sink-task-metrics", "sink-record-read-total", "counter", "Records read", lambda r: r.read),
     _task("sink-task-metrics", "sink-record-send-total", "counter", "Records stored", lambda r: r.stored),

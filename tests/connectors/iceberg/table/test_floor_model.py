@@ -15,7 +15,8 @@ from pyiceberg.table import Table
 from pyiceberg.table.refs import MAIN_BRANCH
 
 from frazil.connectors.iceberg.table import attempts
-from frazil.connectors.iceberg.table.commit import Commit, Floor, TableBranch, append_files
+from frazil.connectors.iceberg.table.commit import Commit, Floor, TableBranch
+from frazil.connectors.iceberg.table.transaction import append_files
 from frazil.connectors.iceberg.table.write import DataFileWriter
 from frazil.connectors.positions import KafkaIdentity
 from frazil.errors import CommitConflict, Fenced

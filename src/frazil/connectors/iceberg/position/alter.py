@@ -10,8 +10,10 @@ from frazil.errors import CommitStateUnknown, FrazilError, NotFound
 from frazil.pipeline.offsets import Offsets, TopicPartition
 
 
-def alter_positions(config: IcebergSinkConfig, bootstrap: str, changes: Changes | None) -> list[str]:
-    """Set the positions of a connector that no worker runs; with None forget all of them.
+def alter_positions(
+    config: IcebergSinkConfig, bootstrap: str, changes: Changes | None, *, has_state: bool = False
+) -> list[str]:
+    """Set the positions of a connector that no worker runs; with None forget all of them. State goes with them.
 
     Returns remarks for the user, one sentence each. Every table gets a commit without files that carries the new
     floor, the consumer group comes last: until then a start uses the positions of the tables. The call may be repeated
@@ -28,7 +30,7 @@ def alter_positions(config: IcebergSinkConfig, bootstrap: str, changes: Changes 
     done: list[str] = []
     try:
         for target in targets:
-            _alter(target, config.name, moves, remarks)
+            _alter(target, config.name, moves, remarks, has_state=has_state)
             done.append(f"table {target.name}")
         for group in mirrors(bootstrap, config):
             alter_group(bootstrap, group, moves)
@@ -44,7 +46,7 @@ def _left(done: list[str], certainty: str = "") -> str:
     return f"The position is changed{certainty} in {where}; the connector is still stopped. Repeat the request."
 
 
-def _alter(target: TableBranch, connector: str, moves: Moves | None, remarks: list[str]) -> None:
+def _alter(target: TableBranch, connector: str, moves: Moves | None, remarks: list[str], *, has_state: bool) -> None:
     try:
         table = target.load()
     except NotFound:
@@ -52,7 +54,8 @@ def _alter(target: TableBranch, connector: str, moves: Moves | None, remarks: li
         return
     floor = target.floor(table, connector)
     after = Floor() if moves is None else moved(floor, moves.to, moves.forgotten, moves.now)
-    if (after.offsets, after.identity) == (floor.offsets, floor.identity) and not floor.superseded:
+    unchanged = (after.offsets, after.identity) == (floor.offsets, floor.identity)
+    if unchanged and not floor.superseded and not (has_state and floor.offsets):
         return
     target.commit(table, floor, Commit(connector, [], {}, after.offsets, after.identity, None, altered=True))
 

@@ -17,12 +17,11 @@ from pyiceberg.manifest import DataFile
 from pyiceberg.table import Table, Transaction
 from pyiceberg.table.refs import MAIN_BRANCH
 from pyiceberg.table.snapshots import Snapshot
-from pyiceberg.table.update.snapshot import UpdateSnapshot
 from requests.exceptions import RequestException
 
 from frazil.clients.catalog import catalog_error
 from frazil.connectors.iceberg.table.attempts import apply
-from frazil.connectors.iceberg.table.transaction import transaction_on
+from frazil.connectors.iceberg.table.transaction import append_files, transaction_on
 from frazil.connectors.positions import KafkaIdentity
 from frazil.connectors.sink import Runs
 from frazil.errors import CommitConflict, Fenced, NotFound
@@ -44,6 +43,8 @@ LETTERS = "frazil.deadletters.marks"
 """Marks in the dead-letter topics; see `pipeline.letters.marks`."""
 REACHED = "frazil.source.positions"
 """Positions in the log of the database that the records are from; see `pipeline.source_positions`."""
+STATE = "frazil.state"
+"""Location of the manifest of the state that a statement has behind these offsets; see `connectors.sql.checkpoint`."""
 BEFORE = "frazil.offsets.before"
 """Offsets that the table had before its connector's first commit in the history. A rollback may lead there."""
 ALTERED = "frazil.offsets.altered"
@@ -57,9 +58,9 @@ class Floor:
     """Offsets of a connector's topics in a table: it has everything below them.
 
     `complete`: what all tables of the connector had by then. `letters`: marks of the dead letters of later records.
-    `reached`: positions in the log of the records' source.
-    `rolled_back`: the table had more than it has now. `superseded`: Kafka Connect's sink has committed since, so its
-    consumer group is ahead of these offsets.
+    `reached`: positions in the log of the records' source. `state`: manifest of a statement's state. `altered`: a user
+    has set it. `rolled_back`: the table had more than it has now. `superseded`: Kafka Connect's sink has committed
+    since, so its consumer group is ahead of these offsets.
     """
 
     offsets: Offsets = field(default_factory=dict)
@@ -68,6 +69,8 @@ class Floor:
     complete: Offsets = field(default_factory=dict)
     letters: Marks = field(default_factory=dict, compare=False)
     reached: SourcePositions = field(default_factory=dict, compare=False)
+    state: str = field(default="", compare=False)
+    altered: bool = field(default=False, compare=False)
     rolled_back: bool = field(default=False, compare=False)
     superseded: bool = field(default=False, compare=False)
 
@@ -81,7 +84,8 @@ class Commit:
     becomes `offsets` as they are, lower ones and missing partitions too; else the highest of each partition counts.
     `changes` is what the tasks tell of changes of rows (`changes.ChangeWriter`); with `truncates` all rows go.
     `complete` is what all tables of the connector have, where not each of them gets each record; `letters` are the
-    marks of records behind the commit, `reached` the positions in the log of their source.
+    marks of records behind the commit, `reached` the positions in the log of their source; `state` is the manifest of
+    the statement's state.
     """
 
     connector: str
@@ -96,6 +100,7 @@ class Commit:
     letters: Marks = field(default_factory=dict)
     reached: SourcePositions = field(default_factory=dict)
     truncates: bool = False
+    state: str = ""
 
 
 Stage = Callable[[Transaction, Table, str, Mapping[str, str]], None]
@@ -174,7 +179,8 @@ class TableBranch:
         floor = _floor(position or copy.get(BEGIN, copy[OFFSETS]), copy, 0, most)
         letters = floor.letters if position == copy[OFFSETS] else {}
         reached = floor.reached if position == copy[OFFSETS] else {}
-        return replace(floor, letters=letters, reached=reached, superseded=superseded)
+        state = floor.state if position == copy[OFFSETS] else ""
+        return replace(floor, letters=letters, reached=reached, state=state, superseded=superseded)
 
     def history(self, table: Table) -> Iterator[Snapshot]:
         """The snapshots of the branch, the newest first, as far back as they have not been expired."""
@@ -239,6 +245,10 @@ class TableBranch:
             position[LETTERS] = offsets.to_json(batch.letters)
         if source := {**floor.reached, **batch.reached}:
             position[REACHED] = source_positions.to_json(source)
+        if batch.state:
+            position[STATE] = batch.state
+        if batch.altered:
+            position[ALTERED] = "true"
         summary = {CONNECTOR: batch.connector, COMMIT_ID: commit_id, **position}
         copied = self._copy(table, batch.connector)
         known = self.floor(table, batch.connector)
@@ -246,8 +256,6 @@ class TableBranch:
             summary[BEFORE] = offsets.to_json(known.offsets) if copied else ""
         if self._runs is not None:
             summary[RUN] = self._runs.current
-        if batch.altered:
-            summary[ALTERED] = "true"
         moment = None if batch.valid_through_ms is None else instant(batch.valid_through_ms)
         if moment is not None:
             summary["kafka.connect.vtts"] = str(batch.valid_through_ms)
@@ -270,14 +278,6 @@ def _begin(before: str | None, batch: Commit) -> Offsets:
     if batch.altered:
         return {key: min(offset, batch.offsets[key]) for key, offset in first.items() if key in batch.offsets}
     return {**batch.begin, **first}
-
-
-def append_files(update: UpdateSnapshot, table: Table, files: Sequence[DataFile]) -> None:
-    """Add the files to a snapshot, with the kind of append that the table's properties want."""
-    merge = table.properties.get("commit.manifest-merge.enabled", "false").lower() == "true"
-    with update.merge_append() if merge else update.fast_append() as append:
-        for file in files:
-            append.append_data_file(file)
 
 
 def _is_first(snapshot: Snapshot) -> bool:
@@ -346,4 +346,5 @@ def _floor(position: str, properties: Mapping[str, str], committed_ms: int, most
     behind = any(offset > reached.get(key, 0) for key, offset in most.items())
     letters = offsets.from_json(properties[LETTERS]) if LETTERS in properties else {}
     source = source_positions.from_json(properties[REACHED]) if REACHED in properties else {}
-    return Floor(reached, identity, committed_ms, complete, letters, source, behind)
+    state, altered = properties.get(STATE, ""), ALTERED in properties
+    return Floor(reached, identity, committed_ms, complete, letters, source, state, altered, behind)

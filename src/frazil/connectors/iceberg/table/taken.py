@@ -13,12 +13,11 @@ from frazil.connectors.iceberg.table.attempts import apply
 from frazil.connectors.iceberg.table.commit import (
     COMMIT_ID,
     TableBranch,
-    append_files,
     has_commit,
     position_property,
     summary_of,
 )
-from frazil.connectors.iceberg.table.transaction import transaction_on
+from frazil.connectors.iceberg.table.transaction import append_files, transaction_on
 from frazil.errors import ConfigError
 from frazil.pipeline.source_positions import TakenRows, taken_from_json, taken_to_json
 

@@ -4,14 +4,26 @@ PyIceberg applies all of them again, and copies the whole metadata, each time th
 commit: for a table of a thousand columns or snapshots that takes longer than everything else of the commit.
 """
 
+from collections.abc import Sequence
+
+from pyiceberg.manifest import DataFile
 from pyiceberg.table import Table, Transaction
 from pyiceberg.table.metadata import TableMetadata
 from pyiceberg.table.update import TableUpdate
+from pyiceberg.table.update.snapshot import UpdateSnapshot
 
 
 def transaction_on(table: Table) -> Transaction:
     """Begin a transaction, as `table.transaction()` does."""
     return _Transaction(table)
+
+
+def append_files(update: UpdateSnapshot, table: Table, files: Sequence[DataFile]) -> None:
+    """Add the files to a snapshot, with the kind of append that the table's properties want."""
+    merge = table.properties.get("commit.manifest-merge.enabled", "false").lower() == "true"
+    with update.merge_append() if merge else update.fast_append() as append:
+        for file in files:
+            append.append_data_file(file)
 
 
 class _Transaction(Transaction):

@@ -20,8 +20,8 @@ from frazil.clients.kafka import groups as kafka_groups
 from frazil.clients.kafka import offsets as kafka_offsets
 from frazil.connectors.iceberg.config.iceberg_sink import IcebergSinkConfig
 from frazil.connectors.iceberg.table.attempts import apply
-from frazil.connectors.iceberg.table.commit import COMMIT_ID, Floor, TableBranch, append_files, has_commit
-from frazil.connectors.iceberg.table.transaction import transaction_on
+from frazil.connectors.iceberg.table.commit import COMMIT_ID, Floor, TableBranch, has_commit
+from frazil.connectors.iceberg.table.transaction import append_files, transaction_on
 from frazil.connectors.iceberg.table.widen import Widened, widen
 from frazil.connectors.iceberg.table.writers import abandon, file_writer
 from frazil.connectors.iceberg.tools import replayed

@@ -1,0 +1,127 @@
+"""The worker is killed while statements keep state: windows and joins are those of all records, each once."""
+
+from __future__ import annotations
+
+import json
+import random
+import threading
+import time
+from collections import Counter
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+from confluent_kafka import Producer
+from pyiceberg.partitioning import UNPARTITIONED_PARTITION_SPEC
+from pyiceberg.schema import Schema
+from pyiceberg.types import LongType, NestedField, StringType, TimestamptzType
+
+from frazil.clients.kafka import topics as kafka_topics
+from frazil.stack.local import LocalStack
+from tests.harness import Pipe, own_worker
+from tests.waits import eventually
+
+pytestmark = [pytest.mark.spark]
+
+BEGIN = datetime(2026, 1, 1, tzinfo=UTC)
+MINUTES = Schema(
+    NestedField(1, "since", TimestamptzType()), NestedField(2, "page", StringType()), NestedField(3, "n", LongType())
+)
+PAIRS = Schema(NestedField(1, "id", LongType()), NestedField(2, "page", StringType()))
+STATE = {
+    "connector.class": "SqlSink",
+    "frazil.sql.schema": "id BIGINT NOT NULL, page STRING, at TIMESTAMP",
+    "frazil.watermark": "at 30 seconds",
+}
+
+
+class Clicks(threading.Thread):
+    """Sends clicks whose times are up to five seconds out of order, and for every third an answer."""
+
+    def __init__(self, bootstrap: str, clicks: str, answers: str, seed: int) -> None:
+        super().__init__()
+        self.windows: Counter[tuple[datetime, str]] = Counter()
+        self.pairs: list[tuple[int, str]] = []
+        self._producer = Producer({"bootstrap.servers": bootstrap, "linger.ms": 5})
+        self._topics = clicks, answers
+        self._chance = random.Random(seed)
+        self._stopped = threading.Event()
+        self._number = 0
+
+    def run(self) -> None:
+        while not self._stopped.wait(0.2):
+            for _ in range(400):
+                self._number += 1
+                second, page = self._number / 200 + self._chance.uniform(0, 5), self._chance.choice("abc")
+                self._send(self._topics[0], self._number, page, second)
+                self.windows[BEGIN + timedelta(seconds=second // 10 * 10), page] += 1
+                if self._number % 3 == 0:
+                    self._send(self._topics[1], self._number, page, second + self._chance.uniform(0, 4))
+                    self.pairs.append((self._number, page))
+            assert self._producer.flush(30) == 0
+
+    def stop(self) -> None:
+        """End with records that close all windows."""
+        self._stopped.set()
+        self.join()
+        for topic in self._topics:
+            self._send(topic, 0, "end", 1_000_000)
+        assert self._producer.flush(30) == 0
+
+    def _send(self, topic: str, number: int, page: str, second: float) -> None:
+        record = {"id": number, "page": page, "at": (BEGIN + timedelta(seconds=second)).isoformat()}
+        self._producer.produce(topic, json.dumps(record).encode(), partition=number % 3)
+
+
+def killed_again_and_again(stack: LocalStack, home: Path, kills: int) -> None:
+    worker = own_worker(stack.settings, home / "first")
+    windows = Pipe(worker.settings, f"clicks_{kills}", MINUTES, UNPARTITIONED_PARTITION_SPEC).create()
+    pairs = Pipe(worker.settings, f"pairs_{kills}", PAIRS, UNPARTITIONED_PARTITION_SPEC).create()
+    answers = f"answers_{kills}"
+    kafka_topics.ensure_topics(stack.settings.bootstrap_servers, {answers: (3, {})})
+    of_windows = windows.config() | STATE | {
+        "frazil.sql": f"SELECT window.start AS since, page, count(*) AS n FROM {windows.name} "  # noqa: S608
+        "GROUP BY window(at, '10 seconds'), page",
+    }  # fmt: skip
+    of_pairs = pairs.config() | STATE | {
+        "topics": f"{windows.name},{answers}",
+        "frazil.sql": f"SELECT c.id, a.page FROM {windows.name} c JOIN {answers} a ON c.id = a.id "  # noqa: S608
+        "AND c.id > 0 AND a.at BETWEEN c.at AND c.at + INTERVAL 10 SECONDS",
+    }  # fmt: skip
+    chance = random.Random(kills)
+    clicks = Clicks(stack.settings.bootstrap_servers, windows.name, answers, kills)
+    clicks.start()
+    try:
+        for kill in range(kills):
+            worker.start()
+            if kill == 0:
+                worker.client.put_config(windows.connector, of_windows)
+                worker.client.put_config(pairs.connector, of_pairs)
+            before = windows.snapshots(), pairs.snapshots()
+            if kill % 3 != 2:
+                eventually(lambda before=before: windows.snapshots() > before[0])  # type: ignore[misc]
+                eventually(lambda before=before: pairs.snapshots() > before[1])  # type: ignore[misc]
+            time.sleep(chance.uniform(0, 2.5))
+            worker.client.close()
+            worker.kill()
+    finally:
+        clicks.stop()
+
+    with own_worker(stack.settings, home / "another") as another:  # which has no state of its own
+        another.client.put_config(windows.connector, of_windows)
+        another.client.put_config(pairs.connector, of_pairs)
+        eventually(lambda: len(windows.rows()) >= len(clicks.windows) and len(pairs.rows()) >= len(clicks.pairs))
+        found = sorted((row["since"], row["page"], row["n"]) for row in windows.rows())
+        assert found == sorted((*window, count) for window, count in clicks.windows.items())
+        assert sorted((row["id"], row["page"]) for row in pairs.rows()) == sorted(clicks.pairs)
+
+
+@pytest.mark.timeout(300)
+def test_two_kills_leave_the_windows_and_pairs_of_all_records(stack: LocalStack, tmp_path: Path) -> None:
+    killed_again_and_again(stack, tmp_path, 2)
+
+
+@pytest.mark.faults
+@pytest.mark.timeout(900)
+def test_ten_kills_leave_the_windows_and_pairs_of_all_records(stack: LocalStack, tmp_path: Path) -> None:
+    killed_again_and_again(stack, tmp_path, 10)
