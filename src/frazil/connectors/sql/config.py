@@ -24,6 +24,14 @@ from frazil.connectors.sql.state_config import (
     state_rules,
 )
 from frazil.connectors.sql.statement import RECORDS, Statement, parse_statement
+from frazil.connectors.sql.topic_config import (
+    TOPIC,
+    TOPIC_KEYS,
+    TopicSinkConfig,
+    check_topic,
+    to_topic,
+    topic_config,
+)
 from frazil.declare.definition import ConfigDef, Key, Parsed, invalid_value
 from frazil.declare.placeholders import has_placeholder
 from frazil.pipeline.types import Struct
@@ -57,10 +65,18 @@ SQL_KEYS = (
         default=None,
     ),
     *STATE_KEYS,
+    *TOPIC_KEYS,
 )
 _BUCKET = "s3.bucket.name"
 _NOT_OF_RECORDS = "rows of a statement are no records; it may name _key, _headers and the others as columns"
 _NO_STATE = "objects have no place for the state of a statement; write to an Iceberg table"
+_NO_STATE_FOR_TOPICS = "a topic has no place for the state of a statement; write to an Iceberg table"
+_NOT_FOR_TOPICS = {
+    "iceberg.tables": f"rows go to the topic of {TOPIC}, or to a table",
+    _BUCKET: f"rows go to the topic of {TOPIC}, or to objects",
+    WATERMARK: _NO_STATE_FOR_TOPICS,
+    DEDUP_KEYS: _NO_STATE_FOR_TOPICS,
+}
 _NOT_FOR_OBJECTS = {
     "store.kafka.keys": _NOT_OF_RECORDS,
     "store.kafka.headers": _NOT_OF_RECORDS,
@@ -94,6 +110,8 @@ def to_objects(config: Mapping[str, str | None]) -> bool:
 
 def sql_definition(config: Mapping[str, str | None]) -> ConfigDef:
     """All keys that count for `config`."""
+    if to_topic(config):
+        return sink_definition(config, SQL_KEYS)
     if to_objects(config):
         return object_sink_definition(config, SQL_KEYS)
     return sink_definition(config, (*SQL_KEYS, *ICEBERG_KEYS))
@@ -102,14 +120,18 @@ def sql_definition(config: Mapping[str, str | None]) -> ConfigDef:
 def parse_sql(config: Mapping[str, str | None]) -> Parsed:
     """Parse and check a configuration; errors and warnings are in the result, nothing is raised."""
     parsed = sql_definition(config).parse(config)
-    objects = to_objects(config)
-    if objects:
+    if to_topic(config):
+        refused = _NOT_FOR_TOPICS
+        check_topic(parsed)
+    elif to_objects(config):
+        refused = _NOT_FOR_OBJECTS
         check_object_sink(parsed)
         _check_format(parsed)
     else:
+        refused = _NOT_FOR_TABLES
         check_iceberg_sink(parsed)
         _check_tables(parsed)
-    for name, reason in (_NOT_FOR_OBJECTS if objects else _NOT_FOR_TABLES).items():
+    for name, reason in refused.items():
         if parsed.values.get(name) or (name not in parsed.values and parsed.config.get(name)):
             parsed.fail(name, invalid_value(name, parsed.config.get(name), f"Not for a connector with {SQL}: {reason}"))
     _check_columns(parsed)
@@ -117,7 +139,7 @@ def parse_sql(config: Mapping[str, str | None]) -> Parsed:
     topics = _topics(parsed)
     if not parsed.errors.get(SQL) and not has_placeholder(text) and topics:
         try:
-            _statement(parsed, topics, objects=objects)
+            _statement(parsed, topics)
         except StatementError as error:
             parsed.fail(SQL, invalid_value(SQL, text, str(error)))
     return parsed
@@ -141,10 +163,10 @@ def _check_format(parsed: Parsed) -> None:
         parsed.fail("format.class", invalid_value("format.class", name, reason))
 
 
-def _statement(parsed: Parsed, topics: Sequence[str], *, objects: bool) -> Statement:
+def _statement(parsed: Parsed, topics: Sequence[str]) -> Statement:
     """Check the statement. Raises StatementError."""
-    rules = None
-    if not objects:
+    rules, topic, objects = None, to_topic(parsed.config), to_objects(parsed.config)
+    if not (topic or objects):
         changes = row_changes(parsed)
         ids = changes.id_columns_of(next(iter(parsed.items("iceberg.tables")), "")) if changes is not None else ()
         upserts = parsed.flag("iceberg.tables.upsert-mode-enabled")
@@ -152,7 +174,9 @@ def _statement(parsed: Parsed, topics: Sequence[str], *, objects: bool) -> State
     try:
         found = parse_statement(parsed.text(SQL), topics, rules)
     except NeedsState as error:
-        raise StatementError(f"{error}: {_NO_STATE}") from None
+        raise StatementError(f"{error}: {_NO_STATE_FOR_TOPICS if topic else _NO_STATE}") from None
+    if topic and found.tables:
+        raise StatementError(f"it joins with table {found.tables[0]}; write to an Iceberg table, or join there")
     if objects and found.tables:
         raise StatementError(
             f"it joins with table {found.tables[0]}, whose rows may differ when records are read again, and objects "
@@ -190,16 +214,22 @@ def _check_columns(parsed: Parsed) -> None:
 def sql_config(config: Mapping[str, str]) -> tuple[IcebergSinkConfig, StatementConfig]:
     """The typed configuration of a table; raises ConfigError with all errors in Connect's text when there are any."""
     parsed = parse_sql(config)
-    return iceberg.typed_config(config, parsed), _statement_config(parsed, objects=False)
+    return iceberg.typed_config(config, parsed), _statement_config(parsed)
+
+
+def sql_topic_config(config: Mapping[str, str]) -> tuple[TopicSinkConfig, StatementConfig]:
+    """The typed configuration of a topic; raises ConfigError with all errors in Connect's text when there are any."""
+    parsed = parse_sql(config)
+    return topic_config(parsed), _statement_config(parsed)
 
 
 def sql_object_config(config: Mapping[str, str]) -> tuple[ObjectSinkConfig, StatementConfig]:
     """The typed configuration of objects; raises ConfigError with all errors in Connect's text when there are any."""
     parsed = parse_sql(config)
-    return replace(object_sink.typed_config(parsed), computed=True), _statement_config(parsed, objects=True)
+    return replace(object_sink.typed_config(parsed), computed=True), _statement_config(parsed)
 
 
-def _statement_config(parsed: Parsed, *, objects: bool) -> StatementConfig:
+def _statement_config(parsed: Parsed) -> StatementConfig:
     own, topics = parsed.members(_OF_TOPIC), _topics(parsed)
     columns = {topic: parse_columns(own.get(topic, parsed.text(SCHEMA))) for topic in topics}
-    return StatementConfig(_statement(parsed, topics, objects=objects), columns, state_config(parsed, topics))
+    return StatementConfig(_statement(parsed, topics), columns, state_config(parsed, topics))

@@ -9,6 +9,7 @@ from frazil.connectors.iceberg.config.row_changes import changes_unnamed_rows
 from frazil.connectors.iceberg.plugin import read_again, with_catalog
 from frazil.connectors.plugin import STORED_AGAIN, ConnectorPlugin
 from frazil.connectors.sql.config import parse_sql, sql_definition, to_objects
+from frazil.connectors.sql.topic_config import to_topic
 from frazil.environment.bootstrap import Bootstrap
 from frazil.environment.settings import Settings
 
@@ -17,6 +18,10 @@ if TYPE_CHECKING:
 
 
 def _open(config: Mapping[str, str], settings: Settings, cluster: Bootstrap) -> Sink:
+    if to_topic(config):
+        from frazil.connectors.sql.topic_sink import SqlTopicSink
+
+        return SqlTopicSink(config, settings, cluster)
     if to_objects(config):
         from frazil.connectors.sql.object_sink import SqlObjectSink
 
@@ -27,7 +32,11 @@ def _open(config: Mapping[str, str], settings: Settings, cluster: Bootstrap) -> 
 
 
 def _complete(config: Mapping[str, str], settings: Settings) -> Mapping[str, str]:
-    return config if to_objects(config) else with_catalog(config, settings)
+    return with_catalog(config, settings) if _to_table(config) else config
+
+
+def _to_table(config: Mapping[str, str | None]) -> bool:
+    return not (to_topic(config) or to_objects(config))
 
 
 PLUGINS = (
@@ -37,8 +46,8 @@ PLUGINS = (
         parse_sql,
         _open,
         complete=_complete,
-        asks_store=lambda config: not to_objects(config) and changes_unnamed_rows(parse_sql(config)),
-        read_again=lambda config: STORED_AGAIN if to_objects(config) else read_again(config),
+        asks_store=lambda config: _to_table(config) and changes_unnamed_rows(parse_sql(config)),
+        read_again=lambda config: read_again(config) if _to_table(config) else STORED_AGAIN,
         holds_position=True,
         aliases=("SqlSink",),
     ),

@@ -1,0 +1,191 @@
+"""The rows of a statement as records of a topic, each once: rows and position are one transaction of Kafka."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+from frazil.clients.kafka import topics as kafka_topics
+from frazil.connectors.sink import CommitInterval, Due, SinkContext, SinkTask
+from frazil.connectors.sql.columns import shape_of
+from frazil.connectors.sql.config import StatementConfig
+from frazil.connectors.sql.runs import StatementRuns
+from frazil.connectors.sql.scan import InOrder, Scanned, scanned_topics
+from frazil.connectors.sql.statement import PLACE
+from frazil.connectors.sql.topic_config import TopicSinkConfig
+from frazil.connectors.sql.topic_position import TopicPosition, committing
+from frazil.connectors.sql.transactions import Produced, Transactions
+from frazil.connectors.sql.write import places_of_rows
+from frazil.errors import BadRecord, ConfigError, PartitionsAdded
+from frazil.pipeline.computed import Places, json_rows
+from frazil.pipeline.convert.origins import with_origins, without_origins
+from frazil.pipeline.letters.book import LetterBook
+from frazil.pipeline.letters.deadletter import Coordinates, DeadLetterQueue
+from frazil.pipeline.offsets import Offsets
+from frazil.pipeline.report import BatchReport
+from frazil.pipeline.results import TableResult
+from frazil.pipeline.source import Source, dealt, ranges_between
+from frazil.pipeline.types import Struct
+
+_MOST_RECORDS = 100_000
+
+
+@dataclass(frozen=True)
+class Made:
+    """Keys and values of the records that a task has made of rows, with the places of those that the rows are from."""
+
+    keys: Sequence[bytes | None]
+    values: Sequence[bytes]
+    places: Places
+
+
+@dataclass(frozen=True)
+class MakeRecords:
+    """Makes records of the rows of a statement, as JSON; picklable."""
+
+    key_columns: tuple[str, ...]
+
+    def __call__(self, rows: pa.Table) -> Made:
+        values = _json(rows.drop_columns([PLACE]))
+        keys = _json(rows.select(list(self.key_columns))) if self.key_columns else [None] * len(values)
+        return Made(keys, values, places_of_rows(rows))
+
+
+def _json(rows: pa.Table) -> list[bytes]:
+    struct = rows.to_struct_array()
+    shape = without_origins(shape_of(struct.type)[0])
+    typed = with_origins(shape, shape)
+    assert isinstance(typed, Struct)  # noqa: S101 - it is one
+    return json_rows(struct, typed)
+
+
+class SqlTopicTask(SinkTask):
+    """Sends the rows that a statement makes of records to a topic; see `SinkTask`."""
+
+    def __init__(
+        self,
+        own: StatementConfig,
+        config: TopicSinkConfig,
+        bootstrap: str,
+        topics: Sequence[str],
+        source: Source,
+        dead_letters: DeadLetterQueue | None,
+        context: SinkContext,
+    ) -> None:
+        """Raises UsageError without Spark, ConfigError for a statement that it refuses, NotFound without the topic,
+        PositionLost or ServiceUnavailable."""
+        largest = int(kafka_topics.topic_settings(bootstrap, config.topic)["max.message.bytes"])
+        self._config, self._source, self._executor = config, source, context.executor
+        self._runs = StatementRuns(own.statement, scanned_topics(config, own), context.executor, list[pa.Table])
+        names = {field.name for field in self._runs.columns.fields}
+        lacks = [name for name in config.key_columns if name not in names]
+        if lacks:
+            raise ConfigError(
+                f"frazil.sql.topic.key names {lacks[0]}, and the statement has {', '.join(sorted(names))}"
+            )
+        self._transactions = Transactions(bootstrap, config.name, config.group_id, config.topic, largest)
+        stands = TopicPosition.load(config, bootstrap, topics)
+        self._offsets = stands.offsets
+        self._letters = LetterBook(dead_letters, bootstrap, config.name)
+        self._letters.start(topics, stands.committed_ms, self._offsets)
+        self._interval = CommitInterval(0 if context.at_once else config.interval_ms, _MOST_RECORDS)
+
+    @property
+    def position(self) -> Offsets:
+        """See `SinkTask`."""
+        return dict(self._offsets)
+
+    def due(self, ends: Offsets, now_ms: int) -> Due:
+        """See `SinkTask`."""
+        more = ends.keys() - self._offsets.keys()
+        if more:
+            raise PartitionsAdded(f"topic {min(more)[0]} has more partitions")
+        return self._interval.due(self._offsets, ends, now_ms)
+
+    def step(self, due: Due, committed: Callable[[BatchReport], None]) -> None:
+        """See `SinkTask`."""
+        self._interval.began()
+        self._runs.begin()
+        ranges = ranges_between(self._offsets, due.ends)
+        if not ranges:
+            return
+        began, shares = time.monotonic(), dealt(ranges, self._executor.parallelism)
+        rule = InOrder(frozenset(), tolerant=self._letters.tolerant)
+        while True:
+            scanned, made = self._runs.compute(
+                lambda names: MakeRecords(self._config.key_columns), self._source, shares, rule
+            )
+            records, places = self._in_order(made)
+            dead = [letter for each in scanned for letter in each.result.dead]
+            if self._letters.tolerant:
+                self._letters.write(dead)
+            reached = dict(due.ends)
+            for each in scanned:
+                reached |= {key: min(at, reached[key]) for key, at in each.stopped.items()}
+            computed = time.monotonic()
+            large = self._transactions.commit(records, committing(reached, round(time.time() * 1000)))
+            if not large:
+                break
+            why = f"a row of it is larger than topic {self._config.topic} takes (max.message.bytes)"
+            self._runs.refuse({places[number]: ("", why) for number in large})
+        refusals = {letter.refusal for letter in dead}
+        self._letters.close_stored("", refusals, self._offsets, reached)
+        self._offsets = reached
+        self._letters.forget(reached)
+        now = time.monotonic()
+        report = self._report(scanned, records, len(set(places)), now - began, now - computed)
+        self._interval.measured(report.read, sum(each.size for each in scanned))
+        committed(report)
+        if dead and not self._letters.tolerant:
+            raise BadRecord(
+                f"a record cannot be stored: {min(dead, key=lambda letter: letter.offset)}. The rows of the records "
+                "before it are in the topic, the position is behind them. With errors.tolerance=all it becomes a dead "
+                "letter. Or correct the producer, and move the position behind the record"
+            )
+
+    def _in_order(self, made: Sequence[Made]) -> tuple[list[Produced], list[Coordinates]]:
+        """Put the records in the order of those that they are from; also the places of these."""
+        if not made:
+            return [], []
+        columns = ("topics", "partitions", "offsets", "stamps")
+        topics, partitions, offsets, stamps = (
+            np.concatenate([getattr(each.places, column) for each in made]) for column in columns
+        )
+        keys, values = [key for each in made for key in each.keys], [value for each in made for value in each.values]
+        order = np.lexsort((offsets, partitions, topics)).tolist()
+        names = self._runs.names
+        return (
+            [Produced(keys[n], values[n], int(stamps[n])) for n in order],
+            [(names[int(topics[n])], int(partitions[n]), int(offsets[n])) for n in order],
+        )
+
+    def _report(
+        self, scanned: Sequence[Scanned], records: Sequence[Produced], gave: int, duration_s: float, commit_s: float
+    ) -> BatchReport:
+        own = TableResult()
+        for each in scanned:
+            own.add(each.result)
+        nothing = sum(each.given for each in scanned) - gave
+        own.skipped["statement"] += nothing
+        dead = len(own.dead) if self._letters.tolerant else 0
+        skipped = own.skipped.total()
+        return BatchReport(
+            self._config.name,
+            len(records) + dead + skipped,
+            len(records),
+            dead,
+            skipped,
+            1,
+            sum(len(record.value) for record in records),
+            duration_s,
+            commit_s,
+            commit_s,
+            skipped_by_reason=dict(own.skipped),
+            end_offsets=self.position,
+            places=(f"topic {self._config.topic}",),
+            nouns=("row", "transaction"),
+        )
