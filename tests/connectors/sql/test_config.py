@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from frazil.connectors.registry import find_connector
-from frazil.connectors.sql.config import parse_sql, sql_config, sql_object_config
+from frazil.connectors.sql.config import parse_sql, sql_config, sql_object_config, sql_topic_config
 from tests.connectors.samples import MINIMAL_S3_SINK, MINIMAL_SINK
 
 GOOD = {
@@ -140,3 +140,38 @@ def test_a_placeholder_is_looked_at_when_the_connector_starts() -> None:
 
 def test_a_missing_statement_is_an_error() -> None:
     assert "frazil.sql" in parse_sql({key: text for key, text in GOOD.items() if key != "frazil.sql"}).errors
+
+
+TOPIC = {
+    "name": "c",
+    "connector.class": "SqlSink",
+    "topics": "t",
+    "frazil.sql.schema": "id BIGINT",
+    "frazil.sql": "SELECT id FROM t",
+    "frazil.sql.topic": "rows",
+    "frazil.sql.topic.key": "id",
+}
+
+
+def test_a_topic_takes_the_place_of_a_table() -> None:
+    config, own = sql_topic_config(TOPIC)
+    assert (config.topic, config.key_columns, config.interval_ms) == ("rows", ("id",), 1000)
+    assert own.statement.topics == ("t",)
+
+
+@pytest.mark.parametrize(
+    ("changes", "key", "said"),
+    [
+        ({"frazil.sql.topic": "t"}, "frazil.sql.topic", "would read its own rows without end"),
+        ({"topics": "", "topics.regex": "t.*"}, "topics.regex", "name the topics"),
+        ({"iceberg.tables": "n.t"}, "iceberg.tables", "rows go to the topic"),
+        ({"s3.bucket.name": "b"}, "s3.bucket.name", "rows go to the topic"),
+        ({"frazil.sql": "SELECT count(*) AS n FROM t"}, "frazil.sql", "a topic has no place for the state"),
+        ({"frazil.sql": "SELECT t.id FROM t JOIN n.x ON t.id = x.id"}, "frazil.sql", "it joins with table n.x"),
+        ({"frazil.watermark": "at 1 second"}, "frazil.watermark", "a topic has no place for the state"),
+        ({"frazil.sql.topic.interval.ms": "-1"}, "frazil.sql.topic.interval.ms", "at least 0"),
+    ],
+)
+def test_errors_of_topics_are_those_of_their_keys(changes: dict[str, str], key: str, said: str) -> None:
+    errors = parse_sql({**TOPIC, **changes}).errors
+    assert any(said in text for text in errors[key]), errors
