@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import msgspec
 import pytest
 from pyiceberg.io.pyarrow import PyArrowFileIO
 
 from frazil.connectors.iceberg.maintenance.stored_objects import StoredObject
-from frazil.connectors.sql.checkpoint import FOLDER, Checkpoints
+from frazil.connectors.sql.checkpoint import FOLDER, Checkpoints, Manifest
 from frazil.errors import PositionLost
 
 
@@ -35,6 +36,28 @@ def test_a_manifest_has_what_is_there_behind_its_batch(tmp_path: Path) -> None:
     manifest = checkpoints(store).restore(found, again)
     assert (manifest.batch, manifest.digest) == (0, "digest")
     assert files(again) == kept
+
+
+@pytest.mark.parametrize(
+    ("path", "at"),
+    [
+        ("../outside", "{folder}/0/0.avro"),
+        ("/outside", "{folder}/0/0.avro"),
+        ("offsets/0", "{store}/other.avro"),
+        ("offsets/0", "{folder}/../../../other.avro"),
+    ],
+)
+def test_a_manifest_names_nothing_outside_of_its_folders(tmp_path: Path, path: str, at: str) -> None:
+    store = tmp_path / "store"
+    made = checkpoints(store)
+    places = {"folder": made.folder, "store": store.as_uri()}
+    manifest = Path(made.folder.removeprefix("file://")) / "manifest.avro"
+    manifest.parent.mkdir(parents=True)
+    manifest.write_bytes(msgspec.json.encode(Manifest(0, "d", {path: at.format(**places)})))
+    with pytest.raises(PositionLost, match="no file of this state"):
+        made.restore(f"{made.folder}/manifest.avro", tmp_path / "again")
+    with pytest.raises(PositionLost, match="no file of this state"):
+        made.restore(f"{store.as_uri()}/manifest.avro", tmp_path / "again")
 
 
 def test_files_are_stored_once_and_go_when_no_kept_manifest_names_them(tmp_path: Path) -> None:

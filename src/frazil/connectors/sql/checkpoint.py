@@ -61,14 +61,17 @@ class Checkpoints:
     def restore(self, location: str, folder: Path) -> Manifest:
         """Put the files of a manifest into an empty folder. Raises PositionLost where one of them is gone."""
         try:
+            self._check(location)
             manifest = msgspec.json.decode(self._read(location), type=Manifest)
+            for path, at in manifest.files.items():
+                self._check(at, Path(path))
             with ThreadPoolExecutor(_THREADS) as threads:
                 for path, content in threads.map(lambda each: (each[0], self._read(each[1])), manifest.files.items()):
                     target = folder / path
                     target.parent.mkdir(parents=True, exist_ok=True)
                     target.write_bytes(content)
                     self._stored[path] = manifest.files[path], len(content)
-        except (FileNotFoundError, msgspec.DecodeError) as error:
+        except (FileNotFoundError, ValueError) as error:
             raise PositionLost(
                 f"the state of the statement is lost: {location} cannot be read ({error}). Nothing was read past it. "
                 "Reset the offsets of the connector to compute its rows anew from the topics, into a new table; or "
@@ -76,6 +79,15 @@ class Checkpoints:
             ) from error
         self._kept.append((location, manifest))
         return manifest
+
+    def _check(self, location: str, path: Path = Path()) -> None:
+        """Raise ValueError for a stored object of somebody else, or a file that would be outside of the folder."""
+        if (
+            not location.startswith(f"{self.folder}/")
+            or path.is_absolute()
+            or ".." in (*path.parts, *location.split("/"))
+        ):
+            raise ValueError(f"it names {path} at {location}, which is no file of this state")
 
     def save(self, folder: Path, batch: int, digest: str) -> str:
         """Store what a folder has behind a batch; gives the location of the manifest."""
