@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from starlette.requests import Request
 
 from frazil.connectors.registry import connector_of, warnings_of
+from frazil.connectors.statement_state import state_facts
 from frazil.console.chart import points
 from frazil.console.links import connector_link, table_link
 from frazil.console.render import Fragment, Page
@@ -20,6 +21,7 @@ from frazil.worker.lifecycle.status import ConnectorInfo
 from frazil.worker.pages import WorkerView
 from frazil.worker.rest.masking import masked_value
 from frazil.worker.rest.paths import name_of
+from frazil.worker.watch.history import Committed
 
 _BATCHES = 20
 
@@ -77,6 +79,7 @@ def parts(view: WorkerView, request: Request) -> list[Fragment]:
         "rate": history.rate(name),
         "points": points(history.rates(name)),
         "totals": history.totals(name),
+        "kept": _kept(history.batches(name)),
         "here": here,
     }
     return [
@@ -84,6 +87,12 @@ def parts(view: WorkerView, request: Request) -> list[Fragment]:
         Fragment("partitions", "partitions.html", {"partitions": partitions, "here": here}),
         Fragment("batches", "batches.html", {"batches": history.batches(name)[:_BATCHES]}),
     ]
+
+
+def _kept(batches: Sequence[Committed]) -> list[tuple[str, str]]:
+    """Facts about the state of a statement behind the newest batch."""
+    state = batches[0].report.state if batches else None
+    return [] if state is None else state_facts(state.rows, state.size, state.watermark_ms / 1000)
 
 
 def _partitions(progress: Progress) -> list[Partition]:

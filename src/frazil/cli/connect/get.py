@@ -124,8 +124,8 @@ def connector(
             except TerminalError:
                 entry["topics"] = None  # a worker that does not track them answers 403
             found.append(entry)
-        sources = any(entry["type"] == "source" for entry in found) and output is Output.TABLE
-        metrics = client.metrics() if sources else ()
+        told = any(entry["type"] == "source" or "frazil.sql" in entry["config"] for entry in found)
+        metrics = client.metrics() if told and output is Output.TABLE else ()
     if output is not Output.TABLE:
         typer.echo(as_text(found[0] if len(found) == 1 and not regex else found, output))
         return
@@ -138,8 +138,10 @@ def connector(
 def _describe(entry: dict[str, Any], metrics: Sequence[Metric]) -> None:
     from frazil.connectors.debezium_progress import captured
     from frazil.connectors.registry import warnings_of
+    from frazil.connectors.statement_state import kept
 
     status = entry["status"]
+    facts = [*captured(metrics, entry["config"].get("topic.prefix", "")), *kept(metrics, entry["name"])]
     topics = entry["topics"]
     show_table(
         ("connector", entry["name"]),
@@ -148,7 +150,7 @@ def _describe(entry: dict[str, Any], metrics: Sequence[Metric]) -> None:
             ("state", status["connector"]["state"]),
             ("worker", status["connector"]["worker_id"]),
             ("topics", "not tracked" if topics is None else " ".join(topics) or "none yet"),
-            *((name.lower(), value) for name, value in captured(metrics, entry["config"].get("topic.prefix", ""))),
+            *((name.lower(), value) for name, value in facts),
             *slot_rows(entry["config"]),
             *((f"task {task['id']}", f"{task['state']} {task['worker_id']}") for task in status["tasks"]),
         ],
