@@ -20,6 +20,7 @@ from frazil.engine.runner_api import Progress
 from frazil.environment.settings import Settings
 from frazil.pipeline.executor import InlineExecutor
 from frazil.pipeline.report import BatchReport
+from frazil.stack.ports import unused
 from frazil.worker.lifecycle.herder import Herder
 from frazil.worker.lifecycle.restart_policy import RestartPolicy
 from frazil.worker.lifecycle.store import FileConfigStore
@@ -50,7 +51,7 @@ CONFIG = {
 class Console:
     """A console, and what its worker knows."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, **variables: str) -> None:
         self.factory = ScriptedFactory()
         self.herder = Herder(
             FileConfigStore(folder / "connectors.json"), self.factory, "127.0.0.1:8083", RestartPolicy()
@@ -65,7 +66,7 @@ class Console:
         self.maintenance = MaintenanceSchedule(self.maintain, lambda report: None)
         self.stopping = threading.Event()
         view = WorkerView(
-            Settings({"FRAZIL_HOME": str(folder)}),
+            Settings({"FRAZIL_HOME": str(folder), **variables}),
             self.herder,
             self.history,
             lambda what: InlineExecutor(),
@@ -106,7 +107,7 @@ class Console:
 
 @pytest.fixture
 def console(tmp_path: Path) -> Iterator[Console]:
-    made = Console(tmp_path)
+    made = Console(tmp_path, DEST_API_PORT=str(unused(1)[0]))
     yield made
     made.close()
 
@@ -240,6 +241,15 @@ def test_the_workers_of_a_group_are_told_with_their_connectors(console: Console)
         ("http://127.0.0.1:8083", "127.0.0.1:8083", "leader", "1"),
         ("http://10.0.0.2:8083", "10.0.0.2:8083", "member", "0"),
     ]
+
+
+def test_sparks_own_pages_are_linked_where_they_are_on(console: Console, tmp_path: Path) -> None:
+    assert "Spark" not in console.client.get("/ui").text
+    with_pages = Console(tmp_path / "other", SPARK_UI_PORT="4040")
+    try:
+        assert 'href="http://127.0.0.1:4040/jobs/"' in with_pages.client.get("/ui").text
+    finally:
+        with_pages.close()
 
 
 def test_a_report_is_made_for_a_time_that_is_offered(console: Console) -> None:

@@ -28,6 +28,22 @@ jvm.wait(60)
 """
 
 
+_PAGES = """
+import json, urllib.request, psutil
+from frazil.environment.settings import Settings
+from frazil.engine import spark
+
+settings = Settings.load()
+session = spark.start(settings)
+jvm = psutil.Process(session.sparkContext._gateway.proc.pid)
+session.range(10).count()
+page = urllib.request.urlopen(f"http://127.0.0.1:{settings.spark_ui_port}/jobs/", timeout=60).read().decode()
+open_ports = [one.laddr for one in jvm.net_connections("tcp") if one.status == psutil.CONN_LISTEN]
+spark.stop(session)
+jvm.wait(60)
+print(json.dumps({"jobs": "Completed Jobs" in page, "addresses": sorted({one.ip for one in open_ports})}))
+"""
+
 _ENDED = """
 import json, psutil
 from frazil.environment.settings import Settings
@@ -107,6 +123,19 @@ def test_an_application_that_the_cluster_has_ended(tmp_path: Path) -> None:
     done = subprocess.run([sys.executable, "-c", _ENDED], env=env, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout) == [False, True, True]
+
+
+@pytest.mark.spark
+def test_sparks_own_pages_are_on_loopback_where_they_are_wanted(
+    tmp_path: Path, free_ports: Callable[[int], list[int]]
+) -> None:
+    port = str(free_ports(1)[0])
+    env = isolated_settings(tmp_path / "home", SPARK_MASTER="local[1]", SPARK_UI_PORT=port).env
+    done = subprocess.run([sys.executable, "-c", _PAGES], env=env, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    told = json.loads(done.stdout)
+    assert told["jobs"]
+    assert {address.removeprefix("::ffff:") for address in told["addresses"]} == {"127.0.0.1"}
 
 
 @pytest.mark.spark

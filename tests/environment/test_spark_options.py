@@ -41,3 +41,10 @@ def test_memory(memory: str) -> None:
 def test_memory_that_no_jvm_can_have(memory: str, reason: str) -> None:
     with pytest.raises(ConfigError, match=f"^SPARK_DRIVER_MEMORY={memory}: expected .*{reason}"):
         check_spark(Settings({"SPARK_DRIVER_MEMORY": memory}))
+
+
+def test_sparks_pages_are_for_a_master_on_this_machine() -> None:
+    check_spark(Settings({"SPARK_UI_PORT": "4040"}))
+    for master in ("spark://127.0.0.1:7077", "k8s://https://api:6443"):
+        with pytest.raises(ConfigError, match="SPARK_UI_PORT=4040: .* ask for no login"):
+            check_spark(Settings({"SPARK_MASTER": master, "SPARK_UI_PORT": "4040"}))

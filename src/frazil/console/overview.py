@@ -86,6 +86,7 @@ def parts(view: WorkerView, request: Request) -> list[Fragment]:
         "rate": sum(row.rate or 0.0 for row in found),
         "lag": sum(row.lag or 0 for row in found),
         "starting": not view.herder.started,
+        "spark": view.settings.spark_ui_port,
     }
     return [
         Fragment("problems", "problems.html", {"problems": problems}),

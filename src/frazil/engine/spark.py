@@ -84,15 +84,12 @@ def start(settings: Settings) -> SparkSession:
         "spark.local.dir": str(work / "tmp"),
         "spark.broadcast.UDFCompressionThreshold": "512m",  # larger tasks go through files, and they hold credentials
         "spark.executor.killOnFatalError.depth": "0",  # a record whose match is too deep would end all connectors
-        "spark.ui.enabled": "false",
+        **_pages(settings.spark_ui_port),
         "spark.ui.showConsoleProgress": "false",
         "spark.sql.shuffle.partitions": "2",
         "spark.sql.session.timeZone": "UTC",
         "spark.sql.warehouse.dir": str(work / "tmp" / "warehouse"),  # else a folder where the worker was started
         "spark.redaction.regex": _REDACTED,
-        "spark.sql.ui.retainedExecutions": "1",
-        "spark.ui.retainedJobs": "1",
-        "spark.ui.retainedStages": "1",
         "spark.scheduler.mode": "FAIR",
         "spark.scheduler.allocation.file": f"file://{pools}",  # Hadoop decodes no %20
     }
@@ -116,6 +113,15 @@ def start(settings: Settings) -> SparkSession:
             settings.spark_master,
         )
     return session
+
+
+def _pages(port: int | None) -> dict[str, str]:
+    """Options of Spark's own pages, which nobody can end a job on; without them next to nothing is kept for them."""
+    kept = ("spark.sql.ui.retainedExecutions", "spark.ui.retainedJobs", "spark.ui.retainedStages")
+    if port is None:
+        return {"spark.ui.enabled": "false", **dict.fromkeys(kept, "1")}
+    own = {"spark.ui.enabled": "true", "spark.ui.port": str(port), "spark.ui.killEnabled": "false"}
+    return {**own, "spark.port.maxRetries": "0", **dict.fromkeys(kept, "200")}
 
 
 def _authentication(master: str) -> dict[str, str]:

@@ -347,6 +347,11 @@ class Settings:
     spark_memory = _text("SPARK_DRIVER_MEMORY")
     """Heap of the driver's JVM (`SPARK_DRIVER_MEMORY`)."""
 
+    @cached_property
+    def spark_ui_port(self) -> int | None:
+        """Port of Spark's own pages; None when there are none."""
+        return self.port("SPARK_UI_PORT") if self.given("SPARK_UI_PORT") else None
+
     @property
     def config_providers(self) -> dict[str, str]:
         """The worker's keys `config.providers` and below, from variables `CONNECT_…` as container images have them."""

@@ -16,8 +16,13 @@ _MASTER = re.compile(
 
 
 def check_spark(settings: Settings) -> None:
-    """Raise ConfigError for a `SPARK_MASTER` or `SPARK_DRIVER_MEMORY` that no worker can start with."""
+    """Raise ConfigError for what no worker can start with, of `SPARK_MASTER` and the variables beside it."""
     master, memory = settings.spark_master, settings.spark_memory
+    if settings.spark_ui_port is not None and not master.startswith("local"):
+        raise ConfigError(
+            f"SPARK_UI_PORT={settings.spark_ui_port}: with SPARK_MASTER={master} Spark's pages would listen "
+            "everywhere, and ask for no login. No worker was started; unset it."
+        )
     if _MASTER.fullmatch(master) is None:
         raise ConfigError(
             f"SPARK_MASTER={master}: expected local[N] with N of at least 1, local[*], spark://HOST:PORT, yarn or "

@@ -295,6 +295,14 @@ _DECLARED: Final = (
         "1g",
     ),
     Variable(
+        "SPARK_UI_PORT",
+        _WORKER,
+        "Port of Spark's own pages about its jobs, on loopback and without a login; none when unset. Only with a "
+        "`SPARK_MASTER` on this machine.",
+        "worker",
+        kind="port",
+    ),
+    Variable(
         "CONNECT_CONFIG_PROVIDERS",
         _WORKER,
         "Names of the configuration providers for `${file:…}`, `${env:…}` and `${dir:…}` in connectors, separated by "
