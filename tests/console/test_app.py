@@ -87,7 +87,8 @@ class Console:
             home=pages[0].path,
         )
         self.server = serve(self.app, "127.0.0.1", 0, "KAFKA_CONNECT_PORT")
-        self.client = httpx.Client(base_url=f"http://127.0.0.1:{self.server.port}", trust_env=False)
+        base = f"http://127.0.0.1:{self.server.port}"
+        self.client = httpx.Client(base_url=base, timeout=PATIENCE_S, trust_env=False)
 
     def close(self) -> None:
         self.stopping.set()
