@@ -30,15 +30,15 @@ def read_documents(
     paths: Sequence[str],
     stdin: Iterable[str] = (),
     name: str | None = None,
-    fallback: Callable[[Path], str] = lambda file: "",
+    fallback: Callable[[Path], str] = lambda file: file.stem,
     variables: Mapping[str, str] | None = None,
 ) -> list[Document]:
     """The connectors of files, of folders (their `.json`, `.yaml` and `.yml` files in the order of their names) and,
     for `-`, of standard input.
 
     With `variables` each `${NAME}` in a value is replaced, in one pass. `name` is that of the one document; without it
-    `fallback` names one that has none after its file. Raises UsageError, which names file and reason, for anything that
-    is no connector, and when two are of one name.
+    `fallback` names one that has none, after its file. Raises UsageError, which names file and reason, for anything
+    that is no connector, and when two are of one name.
     """
     found = [document for path in paths for document in _read(path, stdin, name, fallback)]
     if variables is not None:

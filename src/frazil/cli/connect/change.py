@@ -54,7 +54,8 @@ def apply(
 ) -> None:
     """Create or update connectors from files; safe to repeat.
 
-    A file has one connector or several, as {"name": ..., "config": {...}} or as one flat object. What is as it should
+    A file has one connector or several, as {"name": ..., "config": {...}} or as one flat object; one without a name is
+    named after its file. What is as it should
     be is left alone, and a connector that is in no file too, unless --prune deletes it: last, and only when all else
     was done. Its tables, topics and position stay.
     """

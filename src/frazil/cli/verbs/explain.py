@@ -33,7 +33,7 @@ def explain(
 
     settings = Settings.load()
     providers = ConfigProviders.load(settings.config_providers, settings.env)
-    documents = read_documents([file], sys.stdin, fallback=lambda file: file.stem, variables=variables_of(env_file))
+    documents = read_documents([file], sys.stdin, variables=variables_of(env_file))
     plans = {}
     with progress(make_console(stderr=True)) as say, spark_on_demand(settings, "explain") as on_spark:
         for document in documents:

@@ -94,7 +94,7 @@ def _config(settings: Settings, name: str, variables: Mapping[str, str] | None) 
         if hidden := [key for key, value in known.items() if HIDDEN in value]:
             raise UsageError(f"the worker hides {', '.join(hidden)} of {name}: give its file. Nothing was done.")
         return name, known
-    documents = read_documents([name], fallback=lambda file: file.stem, variables=variables)
+    documents = read_documents([name], variables=variables)
     if len(documents) > 1:
         raise UsageError(f"{name} has {len(documents)} connectors, not one. Nothing was done.")
     return documents[0].name, documents[0].config

@@ -75,7 +75,7 @@ def validate(
 
     settings = Settings.load()
     providers = ConfigProviders.load(settings.config_providers, settings.env)
-    documents = read_documents([file], sys.stdin, fallback=lambda file: file.stem, variables=variables_of(env_file))
+    documents = read_documents([file], sys.stdin, variables=variables_of(env_file))
     found = [_findings(document.name, document.config, sample, settings, providers) for document in documents]
     if output is not Output.TABLE:
         bodies = [json_value(one.body()) for one in found]
