@@ -19,6 +19,7 @@ from frazil.cdc.columns import Kind
 from frazil.cdc.source import SourceTable
 from frazil.connectors.iceberg.table.write import DataFileWriter
 from frazil.errors import ConfigError, ServiceUnavailable
+from frazil.text.quoting import identifier
 
 _BLOCKS = 16_384
 """Blocks of a range, 128 MiB, unless there are too few ranges for the connections."""
@@ -121,10 +122,10 @@ class Reading:
         return ServiceUnavailable(f"{self.table}: the database failed: {' '.join(str(error).split())}")
 
     def _select(self, begin: int, end: int | None) -> str:
-        columns = ", ".join(self.kinds[each.name].select.format(_quoted(each.name)) for each in self.table.columns)
+        columns = ", ".join(self.kinds[each.name].select.format(identifier(each.name)) for each in self.table.columns)
         below = "" if end is None else f" AND ctid < '({end},0)'::tid"
         where = f"ctid >= '({begin},0)'::tid{below}"
-        return f"SELECT {columns} FROM ONLY {_quoted(self.table.schema)}.{_quoted(self.table.name)} WHERE {where}"  # noqa: S608
+        return f"SELECT {columns} FROM ONLY {identifier(self.table.schema)}.{identifier(self.table.name)} WHERE {where}"  # noqa: S608
 
     def _converted(self, batch: pa.RecordBatch) -> pa.Table:
         """The rows as the table has them, columns by name."""
@@ -140,7 +141,3 @@ class Reading:
                     "this table was stored"
                 ) from error
         return pa.table([columns[each.name] for each in self.schema], schema=self.schema)
-
-
-def _quoted(name: str) -> str:
-    return '"' + name.replace('"', '""') + '"'

@@ -3,6 +3,7 @@
 from typing import Final
 
 from frazil.environment.settings import Settings
+from frazil.text.quoting import identifier
 
 SECRETS: Final = ("MINIO_ACCESS_KEY", "MINIO_SECRET_KEY")
 """Variables of the stack's Trino that the statement refers to, so that it holds no key."""
@@ -41,12 +42,8 @@ def catalog_statement(settings: Settings, version: int) -> str:
         "s3.aws-access-key": access_key,
         "s3.aws-secret-key": secret_key,
     }
-    listed = ",\n  ".join(f"{_identifier(name)} = {_text(value)}" for name, value in properties.items())
-    return f"CREATE CATALOG IF NOT EXISTS {_identifier(settings.sql_catalog)} USING iceberg WITH (\n  {listed}\n)"
-
-
-def _identifier(name: str) -> str:
-    return '"' + name.replace('"', '""') + '"'
+    listed = ",\n  ".join(f"{identifier(name)} = {_text(value)}" for name, value in properties.items())
+    return f"CREATE CATALOG IF NOT EXISTS {identifier(settings.sql_catalog)} USING iceberg WITH (\n  {listed}\n)"
 
 
 def _text(value: str) -> str:

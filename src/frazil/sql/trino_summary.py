@@ -6,6 +6,7 @@ from typing import Any
 from frazil.sql.result import Result
 from frazil.sql.summary import FIRST_COLUMNS, Snapshot, TableSummary
 from frazil.sql.trino import TrinoEngine
+from frazil.text.quoting import identifier
 
 Shown = Callable[[Collection[str]], Mapping[str, str] | None]
 """Dotted paths of the columns that suit a table of which the names are known in lower case, with their labels."""
@@ -13,7 +14,7 @@ Shown = Callable[[Collection[str]], Mapping[str, str] | None]
 
 def known_tables(engine: TrinoEngine, namespace: str) -> list[str]:
     """Names of the tables of a namespace. Raises QueryError when there is no such catalog or namespace."""
-    return sorted(str(name) for (name,) in _rows(engine, f"SHOW TABLES FROM {_quoted(namespace)}"))
+    return sorted(str(name) for (name,) in _rows(engine, f"SHOW TABLES FROM {identifier(namespace)}"))
 
 
 def summarise(
@@ -25,12 +26,12 @@ def summarise(
 
     Raises QueryError when there is no such table, ServiceUnavailable when Trino does not answer.
     """
-    table = f"{_quoted(namespace)}.{_quoted(name)}"
+    table = f"{identifier(namespace)}.{identifier(name)}"
     types = {str(row[0]): str(row[1]) for row in _rows(engine, f"DESCRIBE {table}")}
     shown_here = shown(types.keys()) or {column: column for column in list(types)[:FIRST_COLUMNS]}
     order = _order_column(types)
-    newest_first = f" ORDER BY {_quoted(order)} DESC" if order else ""
-    columns = ", ".join(f"{_path(path)} AS {_quoted(label)}" for path, label in shown_here.items())
+    newest_first = f" ORDER BY {identifier(order)} DESC" if order else ""
+    columns = ", ".join(f"{_path(path)} AS {identifier(label)}" for path, label in shown_here.items())
     newest = _answer(engine, f"SELECT {columns} FROM {table}{newest_first} LIMIT {rows}")  # noqa: S608
     full = _answer(engine, f"SELECT * FROM {table}{newest_first} LIMIT 1") if last and newest.rows else None  # noqa: S608
     [(total,)] = _rows(engine, f"SELECT count(*) FROM {table}")  # noqa: S608
@@ -38,7 +39,7 @@ def summarise(
 
 
 def _snapshot(engine: TrinoEngine, namespace: str, name: str) -> Snapshot | None:
-    snapshots, refs = (f"{_quoted(namespace)}.{_quoted(f'{name}${part}')}" for part in ("snapshots", "refs"))
+    snapshots, refs = (f"{identifier(namespace)}.{identifier(f'{name}${part}')}" for part in ("snapshots", "refs"))
     columns = "s.snapshot_id, s.committed_at, s.operation, element_at(s.summary, 'added-records')"
     joined = f"{snapshots} s JOIN {refs} r ON s.snapshot_id = r.snapshot_id"
     found = _rows(engine, f"SELECT {columns} FROM {joined} WHERE r.name = 'main'")  # noqa: S608
@@ -64,8 +65,4 @@ def _answer(engine: TrinoEngine, sql: str) -> Result:
 
 
 def _path(path: str) -> str:
-    return ".".join(map(_quoted, path.split(".")))
-
-
-def _quoted(name: str) -> str:
-    return '"' + name.replace('"', '""') + '"'
+    return ".".join(map(identifier, path.split(".")))

@@ -14,3 +14,12 @@ _TRUSTING_NOBODY = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
 def answer(url: str, headers: Mapping[str, str] | None = None, timeout_s: float = ANSWER_S) -> httpx.Response:
     """Ask over plain HTTP. Raises httpx.HTTPError."""
     return httpx.get(url, headers=headers, timeout=timeout_s, trust_env=False, verify=_TRUSTING_NOBODY)
+
+
+def unanswered(url: str) -> str | None:
+    """Tell why a service is not ready; None when the address gives what it is asked for."""
+    try:
+        answer(url).raise_for_status()
+    except httpx.HTTPError as error:
+        return f"{url} does not answer ({error})"
+    return None

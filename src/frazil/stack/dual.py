@@ -10,12 +10,10 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import TypedDict
 
-import httpx
-
 from frazil.environment.private_file import private_home, write_private
 from frazil.environment.settings import LOOPBACK, Settings
 from frazil.errors import ConfigError, StackError
-from frazil.stack.answer import answer
+from frazil.stack.answer import unanswered
 from frazil.stack.nginx import find_nginx, nginx_service
 from frazil.stack.ports import Port, unused
 from frazil.stack.process import minimal_env
@@ -101,7 +99,7 @@ def _store(settings: Settings, role: str, ports: _Ports) -> list[Service]:
         service(
             name=role,
             command=lambda progress: _filer(settings, role, ports),
-            ready=lambda: _filer_missing(filer),
+            ready=partial(unanswered, f"http://{LOOPBACK}:{filer}/healthz"),
             ports=tuple(map(Port, ports["parts"].values())),
         ),
         *(
@@ -148,12 +146,3 @@ def _gateway(
             **sockets(settings.home / "run", {"localSocket": f"{role}{number}"}),
         },
     )
-
-
-def _filer_missing(port: int) -> str | None:
-    url = f"http://{LOOPBACK}:{port}/healthz"
-    try:
-        answer(url).raise_for_status()
-    except httpx.HTTPError as error:
-        return f"{url} does not answer ({error})"
-    return None

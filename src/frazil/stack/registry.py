@@ -3,10 +3,8 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-import httpx
-
 from frazil.environment.settings import LOOPBACK, Settings
-from frazil.stack.answer import answer
+from frazil.stack.answer import unanswered
 from frazil.stack.archives import ArchiveSet, install, unpack_tar
 from frazil.stack.ivy import Progress
 from frazil.stack.java import find_java
@@ -68,9 +66,4 @@ def _command(settings: Settings, data: Path, progress: Progress) -> Sequence[str
 
 
 def _missing(port: int) -> str | None:
-    url = f"http://{LOOPBACK}:{port}/apis/ccompat/v7/subjects"
-    try:
-        answer(url).raise_for_status()
-    except httpx.HTTPError as error:
-        return f"{url} does not answer ({error})"
-    return None
+    return unanswered(f"http://{LOOPBACK}:{port}/apis/ccompat/v7/subjects")

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 from deltalake import DeltaTable
-from pyspark.sql import SparkSession
 
 from frazil.clients.object_store import ObjectStoreConfig
 from frazil.connectors.objects.config.delta_keys import DeltaConfig
@@ -37,13 +35,6 @@ CONFIG = {
     "flush.size": "7",
     **TOLERANT,
 }
-
-
-@pytest.fixture
-def jobs(spark: SparkSession) -> Iterator[SparkJobs]:
-    made = SparkJobs(spark)
-    yield made
-    made.close()
 
 
 @pytest.fixture

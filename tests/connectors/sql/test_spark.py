@@ -36,13 +36,6 @@ SCHEMA = "id BIGINT NOT NULL, text STRING, items ARRAY<STRUCT<sku: STRING, n: IN
 
 
 @pytest.fixture
-def jobs(spark: SparkSession) -> Iterator[SparkJobs]:
-    made = SparkJobs(spark)
-    yield made
-    made.close()
-
-
-@pytest.fixture
 def patched() -> Iterator[pytest.MonkeyPatch]:
     with pytest.MonkeyPatch.context() as patch:
         yield patch

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from pyspark.sql import SparkSession
 
 from frazil.clients.kafka.headers import headers_of
 from frazil.connectors.iceberg.table.commit import STATE, Commit, TableBranch, summary_of
@@ -42,13 +41,6 @@ COUNTS = {
     "iceberg.tables.default-id-columns": "page",
     **CREATE,
 }
-
-
-@pytest.fixture
-def jobs(spark: SparkSession) -> Iterator[SparkJobs]:
-    made = SparkJobs(spark)
-    yield made
-    made.close()
 
 
 @pytest.fixture

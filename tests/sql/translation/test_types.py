@@ -19,11 +19,11 @@ from frazil.sql.translation.types import (
     from_arrow,
     from_iceberg,
     parse_type,
-    quoted,
     text,
     timestamp,
     timestamptz,
 )
+from frazil.text.quoting import identifier
 
 
 @pytest.mark.parametrize(
@@ -84,4 +84,4 @@ def test_what_needs_a_cast() -> None:
 
 
 def test_quotes() -> None:
-    assert (quoted('a"b'), text("it's")) == ('"a""b"', "'it''s'")
+    assert (identifier('a"b'), text("it's")) == ('"a""b"', "'it''s'")

@@ -69,8 +69,8 @@ SQL_KEYS = (
 )
 _BUCKET = "s3.bucket.name"
 _NOT_OF_RECORDS = "rows of a statement are no records; it may name _key, _headers and the others as columns"
-_NO_STATE = "objects have no place for the state of a statement; write to an Iceberg table"
-_NO_STATE_FOR_TOPICS = "a topic has no place for the state of a statement; write to an Iceberg table"
+_STATELESS = "no place for the state of a statement; write to an Iceberg table"
+_NO_STATE, _NO_STATE_FOR_TOPICS = f"objects have {_STATELESS}", f"a topic has {_STATELESS}"
 _NOT_FOR_TOPICS = {
     "iceberg.tables": f"rows go to the topic of {TOPIC}, or to a table",
     _BUCKET: f"rows go to the topic of {TOPIC}, or to objects",

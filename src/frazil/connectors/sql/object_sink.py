@@ -2,29 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
-import pyarrow as pa
-
-from frazil.connectors.checks.compare import Limits, Progress
-from frazil.connectors.checks.result import RangeCheck
 from frazil.connectors.objects.config.object_sink import ObjectSinkConfig
 from frazil.connectors.objects.schema_file import SchemaFile
 from frazil.connectors.objects.sink import ObjectSink
-from frazil.connectors.plan import Plan
-from frazil.connectors.sink import Replayer, SinkContext
+from frazil.connectors.sink import SinkContext
 from frazil.connectors.sql.config import sql_object_config
 from frazil.connectors.sql.object_task import SqlObjectTask
-from frazil.connectors.sql.refusals import no_replay, no_verify
-from frazil.connectors.sql.runs import StatementRuns
-from frazil.connectors.sql.scan import scanned_topics
-from frazil.pipeline.executor import Executor
+from frazil.connectors.sql.statement_sink import StatementSink
 from frazil.pipeline.letters.deadletter import DeadLetterQueue
-from frazil.pipeline.letters.log import Queue
 from frazil.pipeline.source import Source
 
 
-class SqlObjectSink(ObjectSink):
+class SqlObjectSink(StatementSink, ObjectSink):
     """A connector whose statement makes the rows of objects, or of files of a Delta table."""
 
     def _parsed(self, config: Mapping[str, str]) -> ObjectSinkConfig:
@@ -48,17 +39,3 @@ class SqlObjectSink(ObjectSink):
     @property
     def _reads_headers(self) -> bool:
         return "_headers" in self._own.statement.metadata or super()._reads_headers
-
-    def explain(self, say: Callable[[str], None], on_spark: Callable[[], Executor]) -> Plan:
-        """See `Sink`."""
-        say("starting Spark")
-        topics = scanned_topics(self._config, self._own)
-        return StatementRuns(self._own.statement, topics, on_spark(), list[pa.Table]).plan
-
-    def verify(self, limits: Limits, progress: Progress) -> list[RangeCheck]:
-        """See `Sink`."""
-        raise no_verify(self.name)
-
-    def replayer(self, queues: Sequence[Queue], *, dry_run: bool) -> Replayer:
-        """See `Sink`."""
-        raise no_replay(self.name)

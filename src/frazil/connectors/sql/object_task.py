@@ -21,23 +21,20 @@ from frazil.connectors.objects.sink_task import ObjectSinkTask, Store, Table
 from frazil.connectors.objects.stored_positions import StoredPositions
 from frazil.connectors.objects.task import ObjectsSpec, run
 from frazil.connectors.sink import Due, SinkContext
-from frazil.connectors.sql.columns import shape_of
 from frazil.connectors.sql.config import StatementConfig
 from frazil.connectors.sql.runs import StatementRuns
 from frazil.connectors.sql.scan import InOrder, Scanned, scanned_topics
 from frazil.connectors.sql.statement import PLACE
-from frazil.connectors.sql.write import places_of_rows
+from frazil.connectors.sql.write import places_of_rows, typed_structs
 from frazil.errors import TerminalError
 from frazil.pipeline.bookings import dead_letter
 from frazil.pipeline.computed import json_rows
-from frazil.pipeline.convert.origins import with_origins, without_origins
 from frazil.pipeline.convert.strict import ConversionError
 from frazil.pipeline.letters.deadletter import DeadLetter, DeadLetterQueue
 from frazil.pipeline.offsets import TopicPartition
 from frazil.pipeline.report import BatchReport
 from frazil.pipeline.rows import Int64s, Rows
 from frazil.pipeline.source import Source
-from frazil.pipeline.types import Struct
 
 _NONE = np.zeros(0, np.int64)
 
@@ -59,10 +56,7 @@ class StoreRows:
 
     def __call__(self, rows: pa.Table) -> Stored:
         places = places_of_rows(rows)
-        struct = rows.drop_columns([PLACE]).to_struct_array()
-        shape = without_origins(shape_of(struct.type)[0])
-        typed = with_origins(shape, shape)
-        assert isinstance(typed, Struct)  # noqa: S101 - it is one
+        struct, typed = typed_structs(rows.drop_columns([PLACE]))
         order = np.lexsort((places.offsets, places.partitions, places.topics))
         texts = json_rows(struct.take(pa.array(order)), typed)
         keys = np.stack((places.topics[order], places.partitions[order]))

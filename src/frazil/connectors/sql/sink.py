@@ -8,30 +8,24 @@ import pyarrow as pa
 from pyiceberg.catalog import Catalog
 
 from frazil.clients import catalog as catalogs
-from frazil.connectors.checks.compare import Limits, Progress
-from frazil.connectors.checks.result import RangeCheck
 from frazil.connectors.iceberg.config.iceberg_sink import IcebergSinkConfig
 from frazil.connectors.iceberg.position.alter import alter_positions
 from frazil.connectors.iceberg.sink import IcebergSink
-from frazil.connectors.plan import Plan
 from frazil.connectors.positions import Changes
 from frazil.connectors.sample import Sample
-from frazil.connectors.sink import Replayer, SinkContext
+from frazil.connectors.sink import SinkContext
 from frazil.connectors.source import topics_of
 from frazil.connectors.sql.config import sql_config
 from frazil.connectors.sql.reference import ReferenceTables
-from frazil.connectors.sql.refusals import no_replay, no_verify
-from frazil.connectors.sql.runs import StatementRuns
-from frazil.connectors.sql.scan import scanned_topics
 from frazil.connectors.sql.state_task import StatefulSinkTask
+from frazil.connectors.sql.statement_sink import StatementSink
 from frazil.connectors.sql.task import SqlSinkTask
 from frazil.pipeline.executor import Executor
 from frazil.pipeline.letters.deadletter import DeadLetterQueue
-from frazil.pipeline.letters.log import Queue
 from frazil.pipeline.source import Source
 
 
-class SqlSink(IcebergSink):
+class SqlSink(StatementSink, IcebergSink):
     """A connector whose statement makes the rows of an Iceberg table."""
 
     def _parsed(self, config: Mapping[str, str]) -> IcebergSinkConfig:
@@ -74,13 +68,10 @@ class SqlSink(IcebergSink):
         say(f"computing the rows of {len(records):,} records")
         return sample(config, self._own, self._catalog(), records, most_rows, executor)
 
-    def explain(self, say: Callable[[str], None], on_spark: Callable[[], Executor]) -> Plan:
-        """See `Sink`."""
-        config, names = self._config, self._own.statement.tables
-        tables = ReferenceTables(self._catalog(), names).read if names else list[pa.Table]
-        say("starting Spark")
-        own = self._own
-        return StatementRuns(own.statement, scanned_topics(config, own), on_spark(), tables, own.state).plan
+    def _tables(self) -> Callable[[], Sequence[pa.Table]]:
+        """See `StatementSink`."""
+        names = self._own.statement.tables
+        return ReferenceTables(self._catalog(), names).read if names else super()._tables()
 
     def _catalog(self) -> Catalog:
         return catalogs.connect(self._config.catalog_properties, self._config.catalog_name)
@@ -88,11 +79,3 @@ class SqlSink(IcebergSink):
     @property
     def _reads_headers(self) -> bool:
         return "_headers" in self._own.statement.metadata or super()._reads_headers
-
-    def verify(self, limits: Limits, progress: Progress) -> list[RangeCheck]:
-        """See `Sink`."""
-        raise no_verify(self.name)
-
-    def replayer(self, queues: Sequence[Queue], *, dry_run: bool) -> Replayer:
-        """See `Sink`."""
-        raise no_replay(self.name)

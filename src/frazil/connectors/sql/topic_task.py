@@ -11,7 +11,6 @@ import pyarrow as pa
 
 from frazil.clients.kafka import topics as kafka_topics
 from frazil.connectors.sink import CommitInterval, Due, SinkContext, SinkTask
-from frazil.connectors.sql.columns import shape_of
 from frazil.connectors.sql.config import StatementConfig
 from frazil.connectors.sql.runs import StatementRuns
 from frazil.connectors.sql.scan import InOrder, Scanned, scanned_topics
@@ -19,17 +18,15 @@ from frazil.connectors.sql.statement import PLACE
 from frazil.connectors.sql.topic_config import TopicSinkConfig
 from frazil.connectors.sql.topic_position import TopicPosition, committing
 from frazil.connectors.sql.transactions import Produced, Transactions
-from frazil.connectors.sql.write import places_of_rows
+from frazil.connectors.sql.write import places_of_rows, typed_structs
 from frazil.errors import BadRecord, ConfigError, PartitionsAdded
 from frazil.pipeline.computed import Places, json_rows
-from frazil.pipeline.convert.origins import with_origins, without_origins
 from frazil.pipeline.letters.book import LetterBook
 from frazil.pipeline.letters.deadletter import Coordinates, DeadLetterQueue
 from frazil.pipeline.offsets import Offsets
 from frazil.pipeline.report import BatchReport
 from frazil.pipeline.results import TableResult
 from frazil.pipeline.source import Source, dealt, ranges_between
-from frazil.pipeline.types import Struct
 
 _MOST_RECORDS = 100_000
 
@@ -50,17 +47,11 @@ class MakeRecords:
     key_columns: tuple[str, ...]
 
     def __call__(self, rows: pa.Table) -> Made:
-        values = _json(rows.drop_columns([PLACE]))
-        keys = _json(rows.select(list(self.key_columns))) if self.key_columns else [None] * len(values)
+        values = json_rows(*typed_structs(rows.drop_columns([PLACE])))
+        keys = (
+            json_rows(*typed_structs(rows.select(list(self.key_columns)))) if self.key_columns else [None] * len(values)
+        )
         return Made(keys, values, places_of_rows(rows))
-
-
-def _json(rows: pa.Table) -> list[bytes]:
-    struct = rows.to_struct_array()
-    shape = without_origins(shape_of(struct.type)[0])
-    typed = with_origins(shape, shape)
-    assert isinstance(typed, Struct)  # noqa: S101 - it is one
-    return json_rows(struct, typed)
 
 
 class SqlTopicTask(SinkTask):

@@ -13,6 +13,7 @@ from frazil.connectors.sql.columns import shape_of
 from frazil.connectors.sql.scan import PLACE_TYPE
 from frazil.connectors.sql.statement import PLACE
 from frazil.pipeline.computed import Computed, Places
+from frazil.pipeline.convert.origins import with_origins, without_origins
 from frazil.pipeline.results import TaskResult
 from frazil.pipeline.task import run
 from frazil.pipeline.task_spec import TaskSpec
@@ -52,6 +53,15 @@ def places_of_none(count: int, batch: int = 0) -> Places:
     """Places for rows that are from no record of their own: of the first topic, those of a later batch behind."""
     nothing = np.zeros(count, np.int64)
     return Places(nothing, nothing, (batch << _ROWS_OF_A_BATCH) + np.arange(count), nothing)
+
+
+def typed_structs(rows: pa.Table) -> tuple[pa.ChunkedArray, Struct]:
+    """Take the rows as structs, with the types by which `json_rows` writes them."""
+    structs = rows.to_struct_array()
+    shape = without_origins(shape_of(structs.type)[0])
+    typed = with_origins(shape, shape)
+    assert isinstance(typed, Struct)  # noqa: S101 - it is one
+    return structs, typed
 
 
 def computed_rows(rows: pa.Table) -> Computed:

@@ -26,13 +26,13 @@ from frazil.sql.translation.types import (
     VARCHAR,
     Type,
     array,
-    quoted,
     text,
     timestamp,
     timestamptz,
 )
 from frazil.sql.translation.value import OTHER_ENGINE, Value, ambiguous, coerce, combine, local, refuse
 from frazil.text.near import did_you_mean
+from frazil.text.quoting import identifier
 
 #: Finds the column that a scope's name means.
 Resolve = Callable[[exp.Column, Scope | None], Value]
@@ -203,7 +203,7 @@ def _dot(self: Expressions, node: exp.Dot, scope: Scope | None) -> Value:
         meant = did_you_mean(name, kind.fields)
         raise QueryError(f"{name} cannot be resolved: there is no field of that name in {kind}{meant}")
     inner = kind.fields[found[0]]
-    sql = f"({value.sql}).{quoted(distinct(kind.fields)[found[0]])}"
+    sql = f"({value.sql}).{identifier(distinct(kind.fields)[found[0]])}"
     return replace(value, sql=sql, type=kind.args[found[0]], path=(*value.path, inner))
 
 

@@ -12,9 +12,10 @@ from frazil.sql.translation.operators import unify
 from frazil.sql.translation.pushdown import Pushdown
 from frazil.sql.translation.relations import LABEL, NAMES, prepared
 from frazil.sql.translation.scans import Tables
-from frazil.sql.translation.types import BIGINT, Type, common_type, quoted
+from frazil.sql.translation.types import BIGINT, Type, common_type
 from frazil.sql.translation.value import Value, ambiguous, coerce, refuse
 from frazil.text.near import did_you_mean
+from frazil.text.quoting import identifier
 
 _GROUPS = (exp.GroupingSets, exp.Cube, exp.Rollup, exp.Tuple, exp.Paren)
 
@@ -182,8 +183,8 @@ class Queries:
             names += [offset.name] if isinstance(offset, exp.Identifier) else []
         if len(names) != len(parts):
             raise QueryError(f"{node.alias} has {len(names)} column aliases for {len(parts)} columns")
-        listed = ", ".join(f"unnest({sql}) AS {quoted(name)}" for name, (sql, _) in zip(names, parts, strict=True))
-        node.meta[VALUE] = Value(f"LATERAL (SELECT {listed}) AS {quoted(node.alias)}", BIGINT)
+        listed = ", ".join(f"unnest({sql}) AS {identifier(name)}" for name, (sql, _) in zip(names, parts, strict=True))
+        node.meta[VALUE] = Value(f"LATERAL (SELECT {listed}) AS {identifier(node.alias)}", BIGINT)
         return [(name, Value("", kind)) for name, (_, kind) in zip(names, parts, strict=True)]
 
     def _columns(self, query: exp.Expr) -> list[Value]:
@@ -216,7 +217,7 @@ class Queries:
                 alias, name, kind = found[0]
                 node.set("this", exp.to_identifier(name, quoted=True))
                 node.set("table", exp.to_identifier(alias, quoted=True))
-                return Value(f"{quoted(alias)}.{quoted(name)}", kind, column=node)
+                return Value(f"{identifier(alias)}.{identifier(name)}", kind, column=node)
             known += [name for alias in around.selected_sources for name, _ in self._types(around.sources[alias])]
             if not node.table and node.name in around.selected_sources:
                 raise QueryError(f"column {node.name} cannot be resolved; it is the name of a table")

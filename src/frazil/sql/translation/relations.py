@@ -11,8 +11,9 @@ from sqlglot.schema import MappingSchema
 from frazil.errors import QueryError
 from frazil.sql.translation.dialect import VALUE, WRITTEN, TrinoAsWritten
 from frazil.sql.translation.scans import Tables
-from frazil.sql.translation.types import Type, quoted
+from frazil.sql.translation.types import Type
 from frazil.sql.translation.value import Value, refuse
+from frazil.text.quoting import identifier
 
 #: Where the alias of a column of the answer keeps its name as it is written; empty for a column without one.
 LABEL = "label"
@@ -134,8 +135,8 @@ def _label(item: exp.Expr) -> str:
 
 def _bind(tree: exp.Expr, tables: Tables, constant: Callable[[exp.Expr], Value]) -> None:
     """Put scans in the place of tables; columns lose the catalog and the schema before their table."""
-    for identifier in tree.find_all(exp.Identifier):
-        identifier.meta[WRITTEN] = identifier.name
+    for each in tree.find_all(exp.Identifier):
+        each.meta[WRITTEN] = each.name
     named: set[tuple[str, ...]] = set()
     for node in list(tree.find_all(exp.Table)):
         if node.args.get("joins"):
@@ -146,7 +147,7 @@ def _bind(tree: exp.Expr, tables: Tables, constant: Callable[[exp.Expr], Value])
         alias = exp.TableAlias(this=exp.to_identifier(node.alias or node.name, quoted=True))
         scan: exp.Expr = exp.Table(this=exp.to_identifier(view, quoted=True), alias=alias)
         # what the scan has to give is known at the end
-        scan.meta[VALUE] = Value(f"\0{view}\0 AS {quoted(alias.name)}", Type(""))
+        scan.meta[VALUE] = Value(f"\0{view}\0 AS {identifier(alias.name)}", Type(""))
         if names := node.alias_column_names:
             renamed = exp.TableAlias(this=alias.this.copy(), columns=[exp.to_identifier(n, quoted=True) for n in names])
             scan = exp.Subquery(this=exp.select("*").from_(scan, copy=False), alias=renamed)

@@ -16,8 +16,9 @@ from frazil.sql.metadata import metadata_table
 from frazil.sql.names import Names, Source, answers
 from frazil.sql.newest import BOUNDED, Newest
 from frazil.sql.translation.twins import distinct, twins
-from frazil.sql.translation.types import VARCHAR, Type, from_arrow_field, from_iceberg, quoted, timestamptz
+from frazil.sql.translation.types import VARCHAR, Type, from_arrow_field, from_iceberg, timestamptz
 from frazil.sql.translation.value import Value, refuse
+from frazil.text.quoting import identifier
 
 #: Columns that Trino has beside those of a table, in the order that scans give them.
 HIDDEN: dict[str, Type] = {"$path": VARCHAR, "$partition": VARCHAR, "$file_modified_time": timestamptz(3)}
@@ -150,12 +151,13 @@ class Tables:
         draft = self._drafts[scan.view]
         given = {column for column, *_ in draft.needed}
         listed = [
-            f"{quoted(inside) if draft.schema is None or name in given else f'NULL::{kind.duckdb}'} AS {quoted(lower)}"
+            f"{identifier(inside) if draft.schema is None or name in given else f'NULL::{kind.duckdb}'} "
+            f"AS {identifier(lower)}"
             for lower, kind in draft.types.items()
             for name in [draft.names.get(lower, lower)]
             for inside in [lower if lower in draft.twins else name]
         ]
-        return f"(SELECT {', '.join(listed)} FROM {quoted(scan.view)})"
+        return f"(SELECT {', '.join(listed)} FROM {identifier(scan.view)})"
 
     def _scan(self, view: str, draft: _Draft) -> Scan:
         if draft.schema is None:

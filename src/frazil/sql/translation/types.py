@@ -11,6 +11,7 @@ from pyiceberg.io.pyarrow import schema_to_pyarrow
 from pyiceberg.types import IcebergType
 
 from frazil.sql.translation.twins import distinct
+from frazil.text.quoting import identifier
 
 MOST_DIGITS = 38
 _INTEGERS = {"tinyint": 3, "smallint": 5, "integer": 10, "bigint": 19}
@@ -83,7 +84,7 @@ class Type:
             return f"MAP({inner[0]}, {inner[1]})"
         if self.name == "row":
             named = zip(distinct(self.fields), inner, strict=True)
-            return f"STRUCT({', '.join(f'{quoted(name)} {kind}' for name, kind in named)})"
+            return f"STRUCT({', '.join(f'{identifier(name)} {kind}' for name, kind in named)})"
         return _DUCKDB.get(self.name, self.name.upper())
 
 
@@ -110,11 +111,6 @@ def timestamp(digits: int) -> Type:
 def timestamptz(digits: int, zone: str = "UTC") -> Type:
     """A timestamp with time zone, with so many digits of a second."""
     return Type("timestamptz", precision=digits, zone=zone)
-
-
-def quoted(name: str) -> str:
-    """An identifier of the embedded engine."""
-    return '"' + name.replace('"', '""') + '"'
 
 
 def text(value: str) -> str:
