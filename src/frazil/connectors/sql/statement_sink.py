@@ -1,4 +1,4 @@
-"""What sinks with a statement have in common, wherever its rows go."""
+"""Base of all sinks with a statement, wherever its rows go."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class StatementSink(Sink):
     _own: StatementConfig
 
     def _tables(self) -> Callable[[], Sequence[pa.Table]]:
-        """What reads the tables that the statement joins; none."""
+        """Give what reads the tables that the statement joins; here it joins none."""
         return list[pa.Table]
 
     def explain(self, say: Callable[[str], None], on_spark: Callable[[], Executor]) -> Plan:
