@@ -165,6 +165,7 @@ def test_nothing_is_started_meanwhile(client: httpx.Client, factory: ScriptedFac
     positions.gate.clear()
     thread = threading.Thread(target=lambda: client.delete("/connectors/c/offsets"))
     thread.start()
+    assert positions.asked.wait(PATIENCE_S)
     assert client.put("/connectors/c/resume").status_code == 202
     thread.join(0.3)
     assert factory.life("c") == ["start", "stop"]

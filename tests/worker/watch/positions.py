@@ -14,12 +14,13 @@ from tests.waits import PATIENCE_S
 
 @dataclass
 class KeptPositions:
-    """Offsets by connector. `alter` waits for `gate` and raises `problem` when there is one."""
+    """Offsets by connector. `alter` sets `asked`, waits for `gate` and raises `problem` when there is one."""
 
     offsets: dict[str, Offsets] = field(default_factory=dict)
     remarks: list[str] = field(default_factory=list)
     problem: FrazilError | None = None
     gate: threading.Event = field(default_factory=threading.Event)
+    asked: threading.Event = field(default_factory=threading.Event)
 
     def __post_init__(self) -> None:
         self.gate.set()
@@ -28,6 +29,7 @@ class KeptPositions:
         return self.offsets.get(name, {})
 
     def alter(self, name: str, config: Mapping[str, str], changes: Changes | None) -> list[str]:
+        self.asked.set()
         self.gate.wait(PATIENCE_S)
         if self.problem is not None:
             raise self.problem
