@@ -9,6 +9,7 @@ import pytest
 
 from frazil.connectors.breakers import FAILURES, SUCCESSES, Breakers, StoreBreaker
 from frazil.errors import BadRecord, StoreUnavailable
+from tests.waits import PATIENCE_S
 
 OPEN_S = 0.05
 
@@ -21,8 +22,8 @@ def is_bad() -> None:
     raise BadRecord("bad")
 
 
-def opened() -> StoreBreaker:
-    breaker = StoreBreaker("c", OPEN_S)
+def opened(open_s: float = OPEN_S) -> StoreBreaker:
+    breaker = StoreBreaker("c", open_s)
     for _ in range(FAILURES):
         assert breaker.state == "closed"
         with pytest.raises(StoreUnavailable, match="^503$"):
@@ -32,9 +33,9 @@ def opened() -> StoreBreaker:
 
 
 def test_it_opens_and_the_store_is_left_alone() -> None:
-    breaker = opened()
+    breaker = opened(PATIENCE_S)
     asked: list[int] = []
-    with pytest.raises(StoreUnavailable, match="failed 5 times in a row, so it is not asked for 0.05 s"):
+    with pytest.raises(StoreUnavailable, match="failed 5 times in a row, so it is not asked for 300 s"):
         breaker.call(lambda: asked.append(1))
     assert asked == []
 

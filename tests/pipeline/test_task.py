@@ -223,7 +223,7 @@ class Slow(Memory):
 
 def test_the_time_for_storing_files_is_measured() -> None:
     result = run([batch([(b'{"n":1}', "t", 0, 0)]), batch([(b'{"n":2}', "t", 0, 1)])], spec(), Slow())
-    assert 0.07 <= result.write_s < 5
+    assert result.write_s >= 0.07
 
 
 def test_a_run_reads_what_a_table_lacks() -> None:

@@ -94,7 +94,7 @@ def test_terminate_is_polite_first_then_kills(file: ProcessFile) -> None:
     begin = time.monotonic()
     terminate(process, 0.3)
     assert file.find() is None
-    assert 0.3 <= time.monotonic() - begin < 5
+    assert time.monotonic() - begin >= 0.3
     assert exit_code(process) == -signal.SIGKILL
 
 

@@ -125,22 +125,18 @@ def test_two_starts_at_once_make_one_process(make: Make) -> None:
     assert sorted(results) == [False, False, True]
 
 
-def test_a_taken_port_is_told_within_seconds_and_nothing_starts(make: Make) -> None:
+def test_a_taken_port_is_told_and_nothing_starts(make: Make) -> None:
     with socket.create_server((LOOPBACK, 0)) as other:
         service = make(port=other.getsockname()[1])
-        begin = time.monotonic()
         with pytest.raises(PortTaken, match="web needs port .* set WEB_PORT"):
             service.start(quiet)
-        assert time.monotonic() - begin < 3
     assert service.state().status is Status.STOPPED
 
 
 def test_a_dying_service_shows_its_last_words(make: Make) -> None:
     service = make(command=[sys.executable, "-c", "import sys; print('cannot read conf'); sys.exit(7)"])
-    begin = time.monotonic()
     with pytest.raises(ServiceDied, match=r"web ended with exit code 7 while starting(?s:.*)cannot read conf"):
         service.start(quiet)
-    assert time.monotonic() - begin < 5
     assert service.state().status is Status.STOPPED
 
 

@@ -60,7 +60,7 @@ def test_silence_ends_the_process(sleeper: psutil.Process, tmp_path: Path) -> No
     source, sink = os.pipe()
     begun = time.monotonic()
     keep(ProcessFile(tmp_path / "sleeper.json"), source, 0.3)
-    assert 0.3 <= time.monotonic() - begun < 5
+    assert time.monotonic() - begun >= 0.3
     assert not is_alive(sleeper)
     for end in (source, sink):
         os.close(end)

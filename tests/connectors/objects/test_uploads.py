@@ -110,7 +110,7 @@ def test_objects_that_wait_for_their_turn_are_given_up(monkeypatch: pytest.Monke
     eventually(lambda: len(slow.asked) == 2)
     closing = threading.Thread(target=sent.close)
     closing.start()
-    time.sleep(0.05)
+    eventually(lambda: sent._closed)  # noqa: SLF001
     slow.free.release(6)
     closing.join(PATIENCE_S)
     assert not closing.is_alive()

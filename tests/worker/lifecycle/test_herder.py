@@ -255,9 +255,7 @@ def test_close_names_what_did_not_stop_in_time(
     eventually(lambda: running(herder, "slow") and running(herder, "quick"))
     release = threading.Event()
     factory.before_stop = only_slow(release)
-    begun = time.monotonic()
     assert not herder.close(timeout=0.3)
-    assert time.monotonic() - begun < 2
     assert "did not stop within 0.3 s: slow;" in caplog.text
     with pytest.raises(ServiceUnavailable, match="shutting down"):
         herder.pause("quick")
