@@ -100,6 +100,12 @@ def test_numbers_and_switches_stay_as_they_were_written(tmp_path: Path) -> None:
 def test_patch_and_delete_by_regular_expression(program: Program) -> None:
     for name in ("logs-a", "logs-b", "other"):
         program.client.put_config(name, SINK)
+    out = program.ok("patch", "connector", "logs-a", "--set", "tasks.max=4", "--dry-run")
+    assert out == "logs-a: would be updated; nothing was sent\n  + tasks.max=4\n"
+    assert "tasks.max" not in program.client.config("logs-a")
+    code, out, err = program.run("patch", "connector", "logs-a", "--set", "tasks.max=none", "--dry-run")
+    assert (code, out) == (1, "")
+    assert err.startswith("frazil: logs-a: would be refused\n  + tasks.max=none\n  ! ")
     out = program.ok("patch", "connector", "logs-.*", "-e", "--set", "tasks.max=4", "--remove", "no.such.key")
     assert out == "logs-a: updated\n  + tasks.max=4\nlogs-b: updated\n  + tasks.max=4\n"
     assert [program.client.config(name).get("tasks.max") for name in program.client.connectors()] == ["4", "4", None]

@@ -52,10 +52,17 @@ def test_offsets(program: Program) -> None:
     program.client.put_config("a", SINK)
     code, _, err = program.run("offsets", "set", "a", "topic:0=12")
     assert code == 2
-    assert "must be in the STOPPED state" in err
+    assert "a is RUNNING, and its position changes only while it is stopped" in err
+    assert "`stop connector a`, repeat this" in err
     program.ok("stop", "connector", "a")
     eventually(lambda: state(program, "a") == "STOPPED")
+    assert program.ok("offsets", "set", "a", "topic:0=12", "--dry-run") == (
+        "a: topic-0: from no offset to 12\na: nothing was changed\n"
+    )
+    assert len(program.ok("offsets", "get", "a").splitlines()) == 1
     assert "altered successfully" in program.ok("offsets", "set", "a", "topic:0=12", "topic:1=null")
+    assert "from 12 to 5, up to 7 records read again" in program.ok("offsets", "set", "a", "topic:0=5", "--dry-run")
+    assert "from 12 to 13, up to 1 record left out" in program.ok("offsets", "set", "a", "topic:0=13", "--dry-run")
     assert program.ok("offsets", "get", "a").splitlines()[1].split() == ["topic", "0", "12"]
     assert '"kafka_offset": 12' in program.ok("get", "offsets", "a", "-o", "json")
     code, _, err = program.run("offsets", "reset", "a")

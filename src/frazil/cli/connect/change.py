@@ -26,6 +26,7 @@ FilesOption = Annotated[
     list[str], typer.Option("--file", "-f", help="JSON or YAML file, folder of such files, or - for stdin.")
 ]
 YesOption = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
+DryRunOption = Annotated[bool, typer.Option("--dry-run", help="Show what would change and check it; send nothing.")]
 NameOption = Annotated[str | None, typer.Option("--name", "-n", help="Name of the one connector that has none.")]
 _patch = group("patch", "Change some keys of connectors.", _PATCH)
 _delete = group("delete", "Delete connectors; tables and topics stay.", _DELETE)
@@ -42,9 +43,7 @@ _delete = group("delete", "Delete connectors; tables and topics stay.", _DELETE)
 def apply(
     files: FilesOption,
     name: NameOption = None,
-    dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Show what would change and check it; send nothing.")
-    ] = False,
+    dry_run: DryRunOption = False,
     prune: Annotated[
         bool, typer.Option("--prune", help="Delete the connectors that are in no file as well; asks first.")
     ] = False,
@@ -55,9 +54,8 @@ def apply(
     """Create or update connectors from files; safe to repeat.
 
     A file has one connector or several, as {"name": ..., "config": {...}} or as one flat object; one without a name is
-    named after its file. What is as it should
-    be is left alone, and a connector that is in no file too, unless --prune deletes it: last, and only when all else
-    was done. Its tables, topics and position stay.
+    named after its file. What is as it should be is left alone, and a connector that is in no file too, unless --prune
+    deletes it: last, and only when all else was done. Its tables, topics and position stay.
     """
     documents = read_documents(files, sys.stdin, name, variables=variables_of(env_file))
     if name is not None and len(documents) > 1:
@@ -138,7 +136,7 @@ def changes_between(before: Mapping[str, str], after: Mapping[str, str]) -> list
     return lines
 
 
-@_patch("connector", _PATCH, "patch connector 'iceberg-.*' -e --set errors.tolerance=all --remove transforms")
+@_patch("connector", f"{_PATCH} --dry-run", _PATCH, "patch connector 'iceberg-.*' -e --set errors.tolerance=all --remove transforms")
 def patch_connector(
     names: NamesArgument,
     set_: Annotated[
@@ -148,6 +146,7 @@ def patch_connector(
         list[str] | None, typer.Option("--remove", "-r", metavar="KEY", help="Key to remove; may be repeated.")
     ] = None,
     regex: RegexOption = False,
+    dry_run: DryRunOption = False,
     context: ContextOption = None,
 ) -> None:
     """Set or remove keys of connectors; the others stay as they are.
@@ -171,9 +170,13 @@ def patch_connector(
             after = {key: value for key, value in {**before, **patch}.items() if value is not None}
             if after == before:
                 return "unchanged"
-            client.patch_config(name, patch)
-            warnings = [f"? {warning}" for warning in warnings_of(after)]
-            return "\n  ".join(["updated", *changes_between(before, after), *warnings])
+            changes = [*changes_between(before, after), *(f"? {warning}" for warning in warnings_of(after))]
+            errors = client.validate(after) if dry_run else []
+            if errors:
+                raise ConfigError("\n  ".join(["would be refused", *changes, *(f"! {error}" for error in errors)]))
+            if not dry_run:
+                client.patch_config(name, patch)
+            return "\n  ".join(["would be updated; nothing was sent" if dry_run else "updated", *changes])
 
         for_each(chosen(client, names, regex), patched)
 

@@ -18,6 +18,7 @@ from frazil.cli.ui.program import verb
 from frazil.connectors.documents import read_documents
 from frazil.declare.definition import HIDDEN
 from frazil.errors import NotFound, UsageError
+from frazil.text.amounts import counted
 
 if TYPE_CHECKING:
     from frazil.clients.connect import ConnectClient
@@ -87,17 +88,18 @@ def _write(folder: Path, documents: dict[str, dict[str, Any]], output: Output) -
         typer.echo(f"{name}: {file}")
 
 
-@verb("diff -f connectors/", "diff -f sink.yaml -f other.json")
+@verb("diff -f sink.yaml -f other.json", "diff -f connectors/ --prune")
 def diff(
     files: FilesOption,
     name: NameOption = None,
+    prune: Annotated[bool, typer.Option("--prune", help="Compare as `apply --prune` would: all connectors.")] = False,
     env_file: EnvFileOption = None,
     context: ContextOption = None,
 ) -> None:
     """Compare connectors in files with those of the worker.
 
     Nothing is sent; `apply --dry-run` also checks what would change. The exit code is 1 when something differs: a key,
-    a connector that is only in the files, or one that is in none of them.
+    a connector that is only in the files, or with --prune one that is in none of them.
     """
     documents = read_documents(files, sys.stdin, name, variables=variables_of(env_file))
     differ = 0
@@ -114,9 +116,9 @@ def diff(
                 typer.echo(f"{document.name}: differs from {document.source}")
                 typer.echo("\n".join(f"  {line}" for line in lines))
             differ += bool(lines)
-        for other in without_file(client, documents):
+        for other in without_file(client, documents) if prune else ():
             typer.echo(f"{other}: in none of the files")
             differ += 1
     if differ:
         raise typer.Exit(1)
-    typer.echo(f"{len(documents)} connectors are as the files say")
+    typer.echo(f"as the files say: {counted(len(documents), 'connector')}")

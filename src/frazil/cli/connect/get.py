@@ -109,7 +109,7 @@ def worker(output: OutputOption = Output.TABLE, context: ContextOption = None) -
 def connector(
     names: NamesArgument, regex: RegexOption = False, output: OutputOption = Output.TABLE, context: ContextOption = None
 ) -> None:
-    """Show state, configuration, tasks and topics of connectors.
+    """Show state, lag, configuration, tasks and topics of connectors.
 
     The table hides secrets; JSON and YAML show the configuration as it is stored, so that it can be applied again.
     """
@@ -124,8 +124,7 @@ def connector(
             except TerminalError:
                 entry["topics"] = None  # a worker that does not track them answers 403
             found.append(entry)
-        told = any(entry["type"] == "source" or "frazil.sql" in entry["config"] for entry in found)
-        metrics = client.metrics() if told and output is Output.TABLE else ()
+        metrics = client.metrics() if output is Output.TABLE else ()
     if output is not Output.TABLE:
         typer.echo(as_text(found[0] if len(found) == 1 and not regex else found, output))
         return
@@ -138,13 +137,16 @@ def connector(
 def _describe(entry: dict[str, Any], metrics: Sequence[Metric]) -> None:
     from frazil.connectors.debezium_progress import captured
     from frazil.connectors.registry import warnings_of
+    from frazil.connectors.sink_progress import progress
     from frazil.connectors.statement_state import kept
 
     status = entry["status"]
-    facts = [*captured(metrics, entry["config"].get("topic.prefix", "")), *kept(metrics, entry["name"])]
+    name = entry["name"]
+    captures = captured(metrics, entry["config"].get("topic.prefix", ""))
+    facts = [*captures, *progress(metrics, name), *kept(metrics, name)]
     topics = entry["topics"]
     show_table(
-        ("connector", entry["name"]),
+        ("connector", name),
         [
             ("type", entry["type"]),
             ("state", status["connector"]["state"]),

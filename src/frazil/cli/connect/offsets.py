@@ -1,10 +1,12 @@
 """The verb `offsets`: show, move and forget the position of a connector."""
 
+from __future__ import annotations
+
 import json
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -14,9 +16,14 @@ from frazil.cli.ui.output import Output, OutputOption, show
 from frazil.cli.ui.program import group
 from frazil.environment.settings import Settings
 from frazil.errors import UsageError
+from frazil.text.amounts import counted
+
+if TYPE_CHECKING:
+    from frazil.clients.connect import ConnectClient
 
 _STOP, _AGAIN = "stop connector iceberg-sink-apilogs", "offsets reset iceberg-sink-apilogs"
 _MOVE = "offsets set iceberg-sink-apilogs apilogs:0=1200"
+DryRunOption = Annotated[bool, typer.Option("--dry-run", help="Only tell what would be read again; change nothing.")]
 _offsets = group(
     "offsets", "Show, move or forget the position of a connector.", "offsets get iceberg-sink-apilogs", _MOVE
 )
@@ -45,6 +52,7 @@ def get(name: NameArgument, output: OutputOption = Output.TABLE, context: Contex
 @_offsets(
     "set",
     _STOP,
+    f"{_MOVE} --dry-run",
     f"{_MOVE} apilogs:1=900",
     "offsets set iceberg-sink-apilogs apilogs:0=null  # forget one partition",
     "offsets set iceberg-sink-apilogs -f offsets.json",
@@ -57,6 +65,7 @@ def set_(
     file: Annotated[
         Path | None, typer.Option("--file", "-f", help='JSON as `get` prints it: {"offsets": [...]}; `-` reads stdin.')
     ] = None,
+    dry_run: DryRunOption = False,
     context: ContextOption = None,
 ) -> None:
     """Move the position of a stopped connector.
@@ -67,7 +76,47 @@ def set_(
         raise UsageError("give the offsets either as TOPIC:PARTITION=OFFSET or with --file. Nothing was changed.")
     offsets = _from_file(file) if file is not None else [_position(text) for text in positions or ()]
     with connect(context) as client:
-        typer.echo(f"{name}: {client.set_offsets(name, offsets)}")
+        _require_stopped(client, name)
+        for line in _moves(client.offsets(name), offsets):
+            typer.echo(f"{name}: {line}")
+        typer.echo(f"{name}: {'nothing was changed' if dry_run else client.set_offsets(name, offsets)}")
+
+
+def _require_stopped(client: ConnectClient, name: str) -> None:
+    """Refuse to move what a connector may be moving. Raises UsageError."""
+    state = client.status(name)["connector"]["state"]
+    if state != "STOPPED":
+        raise UsageError(
+            f"{name} is {state}, and its position changes only while it is stopped. Nothing was changed: `stop "
+            f"connector {name}`, repeat this, and `resume` it."
+        )
+
+
+def _moves(known: Sequence[Mapping[str, Any]], wanted: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    """Tell from where to where the position of each partition goes."""
+    before = {_place(entry): _offset(entry) for entry in known}
+    for entry in wanted:
+        place, new = _place(entry), _offset(entry)
+        old = before.get(place)
+        line = f"{place}: from {'no offset' if old is None else old} to {'none' if new is None else new}"
+        if isinstance(old, int) and isinstance(new, int) and new != old:
+            count = counted(abs(new - old), "record")
+            line += f", up to {count} {'read again' if new < old else 'left out'}"
+        yield line
+
+
+def _place(entry: Mapping[str, Any]) -> str:
+    match entry.get("partition"):
+        case {"kafka_topic": topic, "kafka_partition": partition}:
+            return f"{topic}-{partition}"
+    return json.dumps(entry.get("partition"), sort_keys=True)
+
+
+def _offset(entry: Mapping[str, Any]) -> object:
+    match entry.get("offset"):
+        case {"kafka_offset": offset}:
+            return offset
+    return None if entry.get("offset") is None else json.dumps(entry["offset"], sort_keys=True)
 
 
 def _from_file(file: Path) -> list[dict[str, Any]]:
@@ -99,9 +148,7 @@ def _position(text: str) -> dict[str, Any]:
 def reset(
     name: NameArgument,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
-    dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Only tell what would be read again; nothing is changed.")
-    ] = False,
+    dry_run: DryRunOption = False,
     context: ContextOption = None,
 ) -> None:
     """Forget the position of a stopped connector, which then reads all again; asks first.
@@ -109,6 +156,7 @@ def reset(
     What is stored already of the records that are read again may be stored a second time.
     """
     with connect(context) as client:
+        _require_stopped(client, name)
         for line in read_again(client.config(name), name, client.offsets(name), Settings.load()):
             typer.echo(f"{name}: {line}")
         if dry_run:

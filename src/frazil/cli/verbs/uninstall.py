@@ -1,5 +1,6 @@
 """The verb `uninstall`."""
 
+import sys
 from typing import Annotated
 
 import typer
@@ -20,8 +21,8 @@ def uninstall(
 ) -> None:
     """Stop all, and remove data, downloads and contexts.
 
-    It shows first what that is and how large, and asks. Data in a store or a broker of somebody else stay. The program
-    itself is removed by whatever has installed it.
+    It shows first what that is and how large, and asks. Data in a store or a broker of somebody else stay, and so do
+    the program and its packages, which whatever has installed them removes.
     """
     from frazil.stack.leftovers import leftovers, remove
 
@@ -43,5 +44,6 @@ def uninstall(
     stop_services(services_in_use(settings), messages)
     remove(settings)
     messages.print(
-        "Removed. `uv tool uninstall frazil`, `pip uninstall frazil` or the end of your clone does the rest."
+        f"Removed. The program and its packages are still in {sys.prefix}: `uv tool uninstall frazil`, `pip uninstall "
+        "frazil` or the end of your clone does the rest."
     )
