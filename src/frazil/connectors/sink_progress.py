@@ -1,4 +1,4 @@
-"""How far a sink is, as the metrics of its worker tell it."""
+"""Progress of a sink, as the metrics of its worker tell it."""
 
 from __future__ import annotations
 

@@ -136,7 +136,12 @@ def changes_between(before: Mapping[str, str], after: Mapping[str, str]) -> list
     return lines
 
 
-@_patch("connector", f"{_PATCH} --dry-run", _PATCH, "patch connector 'iceberg-.*' -e --set errors.tolerance=all --remove transforms")
+@_patch(
+    "connector",
+    f"{_PATCH} --dry-run",
+    _PATCH,
+    "patch connector 'iceberg-.*' -e --set errors.tolerance=all --remove transforms",
+)
 def patch_connector(
     names: NamesArgument,
     set_: Annotated[
