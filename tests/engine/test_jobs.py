@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import CancelledError, Future, ThreadPoolExecutor, wait
@@ -12,11 +13,17 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
+from frazil.clients.calls import timed
 from frazil.engine import jobs as spark_jobs
 from frazil.engine.jobs import SparkJobs
 from frazil.errors import FrazilError, ServiceUnavailable, TerminalError
+from tests.clients.test_calls import counts
 from tests.engine.session import Job, Session
 from tests.waits import PATIENCE_S, eventually
+
+LEFT_OPEN = pytest.mark.filterwarnings(
+    "ignore:Exception ignored in. <socket:pytest.PytestUnraisableExceptionWarning"  # by PySpark
+)
 
 
 def answer(value: Any) -> Any:
@@ -271,9 +278,7 @@ def test_those_whose_shared_job_ends_with_the_session_are_told(jobs: Jobs) -> No
 
 
 @pytest.mark.spark
-@pytest.mark.filterwarnings(
-    "ignore:Exception ignored in. <socket:pytest.PytestUnraisableExceptionWarning"  # PySpark leaves them open
-)
+@LEFT_OPEN
 def test_on_spark_jobs_are_shared_and_errors_come_as_they_were(spark: SparkSession) -> None:
     """With real Python workers, to which calls and errors are pickled."""
     jobs = SparkJobs(spark)
@@ -293,3 +298,31 @@ def test_on_spark_jobs_are_shared_and_errors_come_as_they_were(spark: SparkSessi
             worse.result(PATIENCE_S)
         assert not isinstance(raised.value, FrazilError)
     jobs.close()
+
+
+def speak(level: int) -> None:
+    """What a task logs, and a call that it makes."""
+    logging.getLogger("tests.of.jobs").log(level, "at %s", logging.getLevelName(level))
+    with timed("store"):
+        pass
+
+
+@pytest.mark.spark
+@LEFT_OPEN
+def test_on_spark_tasks_log_at_the_drivers_levels_as_they_are_set(
+    spark: SparkSession, caplog: pytest.LogCaptureFixture
+) -> None:
+    jobs, logger = SparkJobs(spark), logging.getLogger("tests.of.jobs")
+    try:
+        told = []
+        for level in (logging.INFO, logging.DEBUG, logging.ERROR):
+            logger.setLevel(level)
+            caplog.clear()
+            before = counts("store").get("done", 0)
+            jobs.of("c").run([partial(speak, logging.DEBUG), partial(speak, logging.INFO)], "t-0 0..9", None)
+            told.append([record.getMessage() for record in caplog.records if record.name == logger.name])
+            assert counts("store")["done"] == before + 2
+        assert told == [["at INFO"], ["at DEBUG", "at INFO"], []]
+    finally:
+        logger.setLevel(logging.NOTSET)
+        jobs.close()

@@ -22,6 +22,7 @@ from pyspark import cloudpickle
 from pyspark.sql import SparkSession
 
 from frazil.engine import failures
+from frazil.engine.listening import Driver, Told, take
 from frazil.engine.threads import Threads
 from frazil.errors import FrazilError, TerminalError
 from frazil.pipeline.executor import TaskCall
@@ -175,7 +176,10 @@ class SparkJobs:
         with self._group(several):
             self.measure()
             pickled = tuple(cloudpickle.dumps(call) for call in calls)  # type: ignore[no-untyped-call]
-            return list(context.parallelize(range(len(calls)), tasks).map(step(pickled)).collect())
+            answers = context.parallelize(range(len(calls)), tasks).map(step(pickled, Driver.here())).collect()
+        for _, told in answers:
+            take(told)
+        return [answer for answer, _ in answers]
 
     @contextmanager
     def _group(self, several: Sequence[_Job]) -> Iterator[None]:
@@ -256,22 +260,24 @@ class _Called:
     """The step of a job: makes and runs the call with a number."""
 
     pickled: tuple[bytes, ...]
+    driver: Driver
 
-    def __call__(self, number: int) -> Any:
-        return self._call(number)()
+    def __call__(self, number: int) -> tuple[Any, Told]:
+        with self.driver.listens() as told:
+            call: Callable[[], Any] = pickle.loads(self.pickled[number])  # noqa: S301 - of the driver
+            return self._answer(call), told
 
-    def _call(self, number: int) -> Callable[[], Any]:
-        call: Callable[[], Any] = pickle.loads(self.pickled[number])  # noqa: S301 - of the driver
-        return call
+    def _answer(self, call: Callable[[], Any]) -> Any:
+        return call()
 
 
 @dataclass(frozen=True)
 class _Answered(_Called):
     """The step of a shared job: an error that is foreseen is an answer, as the job is not one connector's alone."""
 
-    def __call__(self, number: int) -> tuple[Any, FrazilError | None]:
+    def _answer(self, call: Callable[[], Any]) -> tuple[Any, FrazilError | None]:
         try:
-            return self._call(number)(), None
+            return call(), None
         except FrazilError as error:
             return None, error
 
