@@ -1,16 +1,19 @@
 """What frazil is made of: wheels and jars with versions, checksums and licences.
 
-`make docs` writes the page of third-party software, `make sbom` the same as SPDX document.
+`make docs` writes the page of third-party software, `make sbom` the same as SPDX document; that of the image, which has
+no packages beside those that are installed, is made when it is built.
 """
 
 from __future__ import annotations
 
 import re
 import sys
+import sysconfig
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cache
-from importlib.metadata import PackageNotFoundError, metadata
+from importlib.metadata import PackageNotFoundError, distributions, metadata
 from pathlib import Path
 
 from license_expression import get_spdx_licensing
@@ -28,6 +31,7 @@ from frazil.stack.jars import LOCKS
 
 ROOT = Path(__file__).resolve().parent.parent
 OWN = "frazil (pyproject.toml)"
+_SITE = sysconfig.get_path("purelib")
 _APACHE, _GPL_CE = "Apache-2.0", "GPL-2.0-only WITH Classpath-exception-2.0"
 _EPL_GPL, _CDDL_GPL = f"EPL-2.0 OR {_GPL_CE}", f"CDDL-1.1 OR {_GPL_CE}"
 _JARS = {
@@ -120,8 +124,11 @@ class Part:
 
 
 @cache
-def wheels() -> list[Part]:
-    """Packages of `requirements.lock` that the product needs, with all extras, without those for its development."""
+def wheels(only: Collection[str] | None = None) -> list[Part]:
+    """Packages of `requirements.lock` that the product needs, with all extras, without those for its development.
+
+    With `only` those of these names.
+    """
     releases: list[tuple[str, str, list[str]]] = []
     asked_by: dict[str, set[str]] = {}
     for block in re.split(r"\n(?=\S)", (ROOT / "requirements.lock").read_text()):
@@ -139,7 +146,7 @@ def wheels() -> list[Part]:
     return [
         Part(name, version, _of_wheel(name), f"https://pypi.org/project/{name}/", tuple(hashes))
         for name, version, hashes in releases
-        if name in needed
+        if name in needed and (only is None or name in only)
     ]
 
 
@@ -173,8 +180,15 @@ def jars() -> list[Part]:
     return sorted(found.values())
 
 
-def document() -> Document:
-    """The list as SPDX 2.3. Raises ValueError where it is not valid."""
+def installed() -> list[Part]:
+    """The wheels that this Python has, as those of the lock, each in its version."""
+    here = {(re.sub(r"[-_.]+", "-", one.name).lower(), one.version) for one in distributions(path=[_SITE])}
+    found = {(part.name, part.version): part for part in wheels(frozenset(name for name, _ in here))}
+    return [part for key, part in found.items() if key in here]
+
+
+def document(of_wheels: Sequence[Part]) -> Document:
+    """Wheels and all jars as SPDX 2.3. Raises ValueError where it is not valid."""
     licensing = get_spdx_licensing()
     own = Package(
         "SPDXRef-frazil",
@@ -185,7 +199,7 @@ def document() -> Document:
         license_declared=licensing.parse(_APACHE),
     )
     packages, relationships = [own], [Relationship("SPDXRef-DOCUMENT", RelationshipType.DESCRIBES, own.spdx_id)]
-    for part in [*wheels(), *jars()]:
+    for part in [*of_wheels, *jars()]:
         kind, name = ("maven", part.name.replace(":", "/")) if part.is_jar else ("pypi", part.name)
         spdx_id = re.sub(r"[^A-Za-z0-9.-]", "-", f"SPDXRef-{kind}-{name}-{part.version}-{part.hashes[0][:8]}")
         known = "LicenseRef" not in part.licence
@@ -222,4 +236,4 @@ def document() -> Document:
 
 
 if __name__ == "__main__":
-    write_file(document(), sys.argv[1], validate=False)
+    write_file(document(installed() if "--installed" in sys.argv else wheels()), sys.argv[1], validate=False)

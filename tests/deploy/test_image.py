@@ -63,6 +63,14 @@ def test_what_it_is(buildah: list[str]) -> None:
     assert config["Labels"]["org.opencontainers.image.licenses"] == "Apache-2.0"
 
 
+def test_it_says_what_it_is_made_of(buildah: list[str]) -> None:
+    with container(buildah) as name:
+        told = run(*buildah, "run", "--isolation", "chroot", name, "--", "cat", "/opt/frazil/frazil.spdx.json")
+    packages = {package["name"] for package in json.loads(told)["packages"]}
+    assert {"frazil", "pyspark", "deltalake", "org.apache.kafka:kafka-clients"} <= packages
+    assert not {"spdx-tools", "pytest", "trino"} & packages
+
+
 def test_a_registry_holds_less_than_a_gigabyte_of_it(buildah: list[str], tmp_path: Path) -> None:
     run(*buildah, "push", "--quiet", IMAGE, f"oci:{tmp_path}/image")
     size = sum(path.stat().st_size for path in tmp_path.rglob("*") if path.is_file())

@@ -1,4 +1,4 @@
-"""What tasks tell the driver beside their results: lines of their loggers, at the driver's levels, and calls.
+"""Lines of the loggers of tasks and calls that tasks make, told to the driver beside their results.
 
 Lines of a task are the driver's own then: without secrets, in its format, in one place on a cluster too. What a task
 has logged before it failed goes to the stderr of its process.
