@@ -1,4 +1,4 @@
-"""Files that older releases have left, as they wrote them: this one reads each, and writes it so that nothing is gone."""
+"""Files that older releases have left, as they wrote them: this one reads each, and what it writes keeps all."""
 
 from __future__ import annotations
 
