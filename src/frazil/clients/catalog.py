@@ -1,6 +1,7 @@
 """The Iceberg REST catalog, from properties in the sink's `iceberg.catalog.*` spelling."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -150,6 +151,15 @@ def catalog_error(
     return ConfigError(f"{catalog} refused {asked_for}: {why}. Check the warehouse's name and the access keys.")
 
 
+@contextmanager
+def catalog_errors(properties: Mapping[str, str], asked_for: str) -> Iterator[None]:
+    """Translate what a catalog fails with meanwhile, as `catalog_error` does."""
+    try:
+        yield
+    except (RequestException, RESTError) as error:
+        raise catalog_error(properties, asked_for, error) from error
+
+
 def _unanswered(properties: Mapping[str, str], told: str) -> ServiceUnavailable:
     """Tell what to do about a catalog that does not answer: that of the stack is on loopback."""
     correct = "or correct iceberg.catalog.uri or ICEBERG_CATALOG_URI"
@@ -183,8 +193,6 @@ def connect(properties: Mapping[str, str], name: str = "iceberg") -> Catalog:
 
 
 def _connect(properties: Mapping[str, str], name: str) -> GuardedRestCatalog:
-    try:
+    named = properties.get("warehouse")
+    with catalog_errors(properties, f"warehouse {named!r}" if named else "its warehouse"):
         return GuardedRestCatalog(name, **pyiceberg_properties(properties))
-    except (RequestException, RESTError) as error:
-        named = properties.get("warehouse")
-        raise catalog_error(properties, f"warehouse {named!r}" if named else "its warehouse", error) from error

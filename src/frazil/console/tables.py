@@ -5,12 +5,11 @@ from __future__ import annotations
 import logging
 
 from pyiceberg.catalog import Catalog
-from pyiceberg.exceptions import NoSuchNamespaceError, NoSuchTableError, RESTError
-from requests.exceptions import RequestException
+from pyiceberg.exceptions import NoSuchNamespaceError, NoSuchTableError
 from sqlglot import exp
 from starlette.requests import Request
 
-from frazil.clients.catalog import catalog_error, connect
+from frazil.clients.catalog import catalog_errors, connect
 from frazil.connectors.iceberg.table.discover import all_tables
 from frazil.connectors.iceberg.tools.describe import (
     committers,
@@ -65,12 +64,11 @@ def page(view: WorkerView, request: Request) -> Page:
     """Make the page of one table. Raises NotFound, ServiceUnavailable or ConfigError."""
     namespace, name = segment_of(request, "namespace"), segment_of(request, "table")
     catalog = _catalog(view)
-    try:
-        table = catalog.load_table((*namespace.split("."), name))
-    except (NoSuchTableError, NoSuchNamespaceError):
-        raise NotFound(f"There is no table {namespace}.{name}") from None
-    except (RESTError, RequestException) as error:
-        raise catalog_error(view.settings.catalog_properties(), f"table {namespace}.{name}", error) from error
+    with catalog_errors(view.settings.catalog_properties(), f"table {namespace}.{name}"):
+        try:
+            table = catalog.load_table((*namespace.split("."), name))
+        except (NoSuchTableError, NoSuchNamespaceError):
+            raise NotFound(f"There is no table {namespace}.{name}") from None
     identifier = f"{namespace}.{name}"
     snapshots = [shown_snapshot(one) for one in newest_first(table)[:_SNAPSHOTS]]
     figures = totals(table.current_snapshot()) if snapshots else {}

@@ -92,18 +92,16 @@ class Writers:
 
 def told_by_catalog(act: Callable[[], object], settings: Settings, what: str) -> None:
     """Do what the catalog does, `what` in words. Raises UsageError, NotFound or what an unanswered catalog means."""
-    from pyiceberg.exceptions import NoSuchNamespaceError, NoSuchTableError, RESTError, TableAlreadyExistsError
-    from requests.exceptions import RequestException
+    from pyiceberg.exceptions import NoSuchNamespaceError, NoSuchTableError, TableAlreadyExistsError
 
-    from frazil.clients.catalog import catalog_error
+    from frazil.clients.catalog import catalog_errors
 
-    try:
-        act()
-    except NoSuchTableError:
-        raise NotFound(f"{what} is too late: the table is gone already") from None
-    except NoSuchNamespaceError:
-        raise NotFound(f"{what} needs a namespace that is there. Nothing was changed.") from None
-    except TableAlreadyExistsError:
-        raise UsageError(f"{what} is not possible: there is a table of that name. Nothing was changed.") from None
-    except (RESTError, RequestException) as error:
-        raise catalog_error(settings.catalog_properties(), what, error) from error
+    with catalog_errors(settings.catalog_properties(), what):
+        try:
+            act()
+        except NoSuchTableError:
+            raise NotFound(f"{what} is too late: the table is gone already") from None
+        except NoSuchNamespaceError:
+            raise NotFound(f"{what} needs a namespace that is there. Nothing was changed.") from None
+        except TableAlreadyExistsError:
+            raise UsageError(f"{what} is not possible: there is a table of that name. Nothing was changed.") from None

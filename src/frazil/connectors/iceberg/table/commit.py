@@ -12,14 +12,13 @@ from dataclasses import dataclass, field, replace
 
 import pyarrow as pa
 from pyiceberg.catalog import Catalog
-from pyiceberg.exceptions import NoSuchTableError, RESTError
+from pyiceberg.exceptions import NoSuchTableError
 from pyiceberg.manifest import DataFile
 from pyiceberg.table import Table, Transaction
 from pyiceberg.table.refs import MAIN_BRANCH
 from pyiceberg.table.snapshots import Snapshot
-from requests.exceptions import RequestException
 
-from frazil.clients.catalog import catalog_error
+from frazil.clients.catalog import catalog_errors
 from frazil.connectors.iceberg.table.attempts import apply
 from frazil.connectors.iceberg.table.transaction import append_files, transaction_on
 from frazil.connectors.positions import KafkaIdentity
@@ -124,14 +123,13 @@ class TableBranch:
 
     def load(self) -> Table:
         """The table as it is now. Raises NotFound, ServiceUnavailable, or ConfigError when access is refused."""
-        try:
-            return self.catalog.load_table(self.name)
-        except NoSuchTableError as error:
-            raise NotFound(
-                f"table {self.name} does not exist; create it, or set iceberg.tables.auto-create-enabled=true"
-            ) from error
-        except (RequestException, RESTError) as error:
-            raise catalog_error(self.catalog.properties, f"table {self.name}", error) from error
+        with catalog_errors(self.catalog.properties, f"table {self.name}"):
+            try:
+                return self.catalog.load_table(self.name)
+            except NoSuchTableError as error:
+                raise NotFound(
+                    f"table {self.name} does not exist; create it, or set iceberg.tables.auto-create-enabled=true"
+                ) from error
 
     def with_branch(self, table: Table) -> Table:
         """The table with the branch, which is made at the head of main when it does not exist.

@@ -1,13 +1,13 @@
 """Creation of tables with the columns that the records of a batch need."""
 
 from collections.abc import Mapping, Sequence, Set
+from contextlib import suppress
 from dataclasses import replace
 
 from pyiceberg.catalog import Catalog
 from pyiceberg.exceptions import (
     ForbiddenError,
     NamespaceAlreadyExistsError,
-    RESTError,
     TableAlreadyExistsError,
     ValidationError,
 )
@@ -24,9 +24,8 @@ from pyiceberg.transforms import (
     YearTransform,
 )
 from pyiceberg.types import NestedField
-from requests.exceptions import RequestException
 
-from frazil.clients.catalog import catalog_error
+from frazil.clients.catalog import catalog_errors
 from frazil.connectors.iceberg.config.creation import Creation
 from frazil.connectors.iceberg.config.iceberg_sink import IcebergSinkConfig
 from frazil.connectors.iceberg.config.partition_by import PartitionTerm
@@ -65,13 +64,10 @@ def create_table(catalog: Catalog, name: str, columns: Mapping[Path, Type], crea
     schema, spec = new_table(name, columns, creation)
     levels = name.split(".")[:-1]
     try:
-        for depth in range(1, len(levels) + 1):
-            _create_namespace(catalog, tuple(levels[:depth]))
-        catalog.create_table(name, schema, partition_spec=spec, properties=dict(creation.properties))
-    except TableAlreadyExistsError:
-        return
-    except (RequestException, RESTError) as error:
-        raise catalog_error(catalog.properties, f"a new table {name}", error) from error
+        with catalog_errors(catalog.properties, f"a new table {name}"), suppress(TableAlreadyExistsError):
+            for depth in range(1, len(levels) + 1):
+                _create_namespace(catalog, tuple(levels[:depth]))
+            catalog.create_table(name, schema, partition_spec=spec, properties=dict(creation.properties))
     except (ValueError, ValidationError) as error:
         raise ConfigError(f"table {name} cannot be created: {error}. Nothing was read past") from error
 

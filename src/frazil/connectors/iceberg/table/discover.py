@@ -5,12 +5,11 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 
 from pyiceberg.catalog import Catalog
-from pyiceberg.exceptions import ForbiddenError, NoSuchNamespaceError, NoSuchTableError, RESTError
+from pyiceberg.exceptions import ForbiddenError, NoSuchNamespaceError, NoSuchTableError
 from pyiceberg.table import Table
 from pyiceberg.typedef import Identifier
-from requests.exceptions import RequestException
 
-from frazil.clients.catalog import catalog_error
+from frazil.clients.catalog import catalog_errors
 from frazil.connectors.iceberg.table.commit import OFFSETS
 from frazil.connectors.iceberg.table.taken import taken_topics
 
@@ -34,10 +33,8 @@ def tables_with_position(catalog: Catalog, connector: str, topics: Collection[st
 
 def all_tables(catalog: Catalog) -> list[Identifier]:
     """Find all tables of the catalog, sorted. Raises ServiceUnavailable, or ConfigError when it refuses."""
-    try:
+    with catalog_errors(catalog.properties, "its tables"):
         return sorted(set(_tables(catalog, ())))
-    except (RequestException, RESTError) as error:
-        raise catalog_error(catalog.properties, "its tables", error) from error
 
 
 def loaded(catalog: Catalog, tables: Iterable[Identifier]) -> list[Table]:
@@ -49,11 +46,8 @@ def loaded(catalog: Catalog, tables: Iterable[Identifier]) -> list[Table]:
         except (NoSuchTableError, ForbiddenError):
             return None
 
-    try:
-        with ThreadPoolExecutor(_THREADS) as threads:
-            return [table for table in threads.map(load, tables) if table is not None]
-    except (RequestException, RESTError) as error:
-        raise catalog_error(catalog.properties, "its tables", error) from error
+    with catalog_errors(catalog.properties, "its tables"), ThreadPoolExecutor(_THREADS) as threads:
+        return [table for table in threads.map(load, tables) if table is not None]
 
 
 def existing(catalog: Catalog, names: Collection[str]) -> set[str]:
@@ -72,13 +66,11 @@ def existing(catalog: Catalog, names: Collection[str]) -> set[str]:
         return namespace in listed[parent]
 
     found: set[str] = set()
-    try:
+    with catalog_errors(catalog.properties, "its tables"):
         for namespace in {tuple(name.split(".")[:-1]) for name in names}:
             with suppress(NoSuchNamespaceError):  # it was there a moment ago
                 if is_there(namespace):
                     found |= {".".join(table) for table in catalog.list_tables(namespace)}
-    except (RequestException, RESTError) as error:
-        raise catalog_error(catalog.properties, "its tables", error) from error
     return found.intersection(names)
 
 

@@ -1,14 +1,14 @@
 """Checks of the tables of a connector, by what the catalog tells before it runs."""
 
 from collections.abc import Sequence
+from contextlib import suppress
 
 from pyiceberg.catalog import Catalog
-from pyiceberg.exceptions import BadRequestError, ForbiddenError, NoSuchNamespaceError, NoSuchTableError, RESTError
+from pyiceberg.exceptions import BadRequestError, ForbiddenError, NoSuchNamespaceError, NoSuchTableError
 from pyiceberg.table import Table
-from requests.exceptions import RequestException
 
 from frazil.clients import catalog as catalogs
-from frazil.clients.catalog import catalog_error
+from frazil.clients.catalog import catalog_errors
 from frazil.connectors.iceberg.config.iceberg_sink import IcebergSinkConfig
 from frazil.connectors.iceberg.config.row_changes import no_keys
 from frazil.connectors.iceberg.table.discover import tables_with_position
@@ -73,17 +73,13 @@ def _check_warehouse(catalog: Catalog) -> None:
 
     Who may not list what is there may have access to tables all the same.
     """
-    try:
-        catalog.list_namespaces()
-    except (NoSuchTableError, NoSuchNamespaceError, BadRequestError) as error:
-        uri, warehouse = (catalog.properties.get(name) for name in ("uri", "warehouse"))
-        raise ConfigError(
-            f"the Iceberg catalog at {uri} has no warehouse {warehouse!r} ({error}); correct iceberg.catalog.warehouse"
-        ) from error
-    except ForbiddenError:
-        return
-    except (RequestException, RESTError) as error:
-        raise catalog_error(catalog.properties, "its namespaces", error) from error
+    with catalog_errors(catalog.properties, "its namespaces"), suppress(ForbiddenError):
+        try:
+            catalog.list_namespaces()
+        except (NoSuchTableError, NoSuchNamespaceError, BadRequestError) as error:
+            uri, warehouse = (catalog.properties.get(name) for name in ("uri", "warehouse"))
+            wrong = f"the Iceberg catalog at {uri} has no warehouse {warehouse!r} ({error})"
+            raise ConfigError(f"{wrong}; correct iceberg.catalog.warehouse") from error
 
 
 def _looked_up(
