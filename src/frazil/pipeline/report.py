@@ -22,6 +22,7 @@ class BatchReport:
     A record counts once for each table that it goes to, and once when it goes to none. `skipped` are tombstones,
     records that a transformation dropped, and those that no table is for; `skipped_by_reason` tells them apart.
     `newest` are Kafka's times, in epoch ms, of the newest records by table, of object sinks by topic.
+    `schema_ids` are the numbers of the schemas that Iceberg tables have.
     `end_offsets` maps (topic, partition) to the next offset to read.
     `places` are the tables or buckets of the connector, `nouns` what a stored record and a file are called there.
     `state` is that of the connector's statement, if it has one.
@@ -48,6 +49,7 @@ class BatchReport:
     places: Sequence[str] = ()
     nouns: tuple[str, str] = ("row", "file")
     newest: dict[str, int] = field(default_factory=dict)
+    schema_ids: dict[str, int] = field(default_factory=dict)
     state: State | None = None
     trace_id: str = ""
 

@@ -60,6 +60,18 @@ def test_records_become_rows_and_the_position_is_in_the_table_and_in_the_group(o
     assert summary_of(head)["kafka.connect.vtts"] == "5"
 
 
+def test_a_report_tells_the_schema_that_the_table_has_now(none: Memory) -> None:
+    broker, catalog = none
+    created = {"iceberg.tables.auto-create-enabled": "true", "iceberg.tables.evolve-schema-enabled": "true"}
+    driver = Driver(broker, catalog, created)
+    broker.send("t", [record(1)])
+    driver.drain()
+    broker.send("t", [record(2, more="x")])
+    driver.drain()
+    assert [report.schema_ids for report in driver.reports] == [{TABLE: 0}, {TABLE: 1}]
+    assert catalog.load_table(TABLE).schema().schema_id == 1
+
+
 def test_nothing_is_due_without_records_and_a_restart_goes_on_from_the_table(one: Memory) -> None:
     broker, catalog = one
     driver = Driver(broker, catalog, {})

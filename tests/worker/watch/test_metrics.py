@@ -191,10 +191,11 @@ def test_a_connector_that_is_deleted_leaves_no_metric() -> None:
 
 def test_the_newest_record_of_a_table_and_starts_by_themselves() -> None:
     metrics = Metrics(lambda: {}, running, restarts=lambda: {"c": 4})
-    metrics.observe(replace(report(), newest={"n.t": 1_700_000_000_500, "n.u": 7}))
+    metrics.observe(replace(report(), newest={"n.t": 1_700_000_000_500, "n.u": 7}, schema_ids={"n.t": 3}))
     text = lines(metrics)
     assert 'frazil_newest_record_timestamp_seconds{connector="c",table="n.t"} 1.7000000005e+09' in text
     assert 'frazil_newest_record_timestamp_seconds{connector="c",table="n.u"} 0.007' in text
+    assert 'frazil_table_schema_id{connector="c",table="n.t"} 3.0' in text
     assert 'frazil_connector_restarts_total{connector="c"} 4.0' in text
 
 

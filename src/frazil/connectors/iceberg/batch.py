@@ -36,6 +36,7 @@ class BatchCounts:
     files: int = 0
     bytes_written: int = 0
     newest: dict[str, int] = field(default_factory=dict)
+    schema_ids: dict[str, int] = field(default_factory=dict)
     state: State | None = None
     write_s: float = 0.0
     commit_s: float = 0.0
@@ -72,6 +73,7 @@ class BatchCounts:
             skipped_by_reason=dict(self.skipped),
             end_offsets=lowest,
             newest=dict(self.newest),
+            schema_ids=dict(self.schema_ids),
             state=self.state,
         )
 
@@ -273,6 +275,8 @@ class Batch:
             for table in tables:
                 if table.is_done(table.cap(ceiling)):
                     self.counts.add(results[table.name], table.name)
+                    if table.table is not None:
+                        self.counts.schema_ids[table.name] = table.table.schema().schema_id
         for table in tables:
             dead = {letter.refusal for letter in results[table.name].dead}
             self.letters.close_stored(table.name if names_tables else "", dead, lows[table.name], table.cap(ceiling))

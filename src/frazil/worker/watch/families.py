@@ -107,6 +107,13 @@ OF_BATCHES: tuple[Family, ...] = (
         lambda r: {table: ms / 1000 for table, ms in r.newest.items()},
         "table",
     ),
+    Family(
+        "frazil_table_schema_id",
+        "gauge",
+        "Number of the schema that the Iceberg table has, another one with each change of its columns",
+        lambda r: r.schema_ids,
+        "table",
+    ),
     Family("frazil_state_rows", "gauge", "Rows of the state of a statement", lambda r: _of_state(r, "rows")),
     Family("frazil_state_bytes", "gauge", "Memory of the state of a statement", lambda r: _of_state(r, "size")),
     Family(
