@@ -67,6 +67,8 @@ def check_sink(config: IcebergSinkConfig, stored: Mapping[str, str]) -> None:
     others = sorted({step.name for step in chain.steps} - _OF_TOPICS - {_EVENTS}) if chain is not None else []
     if config.row_changes is None or stored.get("frazil.cdc.format", "").strip() not in _FORMATS:
         problem = "frazil.cdc.format=debezium is missing: with it the table knows which changes its rows have already"
+    elif config.row_changes.keeps_changes:
+        problem = "it has tables with frazil.cdc.mode=append or history, whose rows are changes; let Debezium take them"
     elif others:
         problem = f"{', '.join(others)} would change rows, which a snapshot does not"
     elif config.route is not None and not config.route.topic_pattern:

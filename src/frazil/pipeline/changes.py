@@ -39,10 +39,22 @@ _NO_KEYS = ("float", "double")
 
 @dataclass(frozen=True)
 class ChangeSpec:
-    """Conversion of records to changes: paths of the key columns, and of the field that tells deletes, if one does."""
+    """Conversion of records to changes: paths of the key columns, and of the field that tells deletes, if one does.
+
+    `notes` are columns about the change, which a delete has too. With `log` a change is a row, and with `versions` it
+    begins one, in place of changing one.
+    """
 
     keys: tuple[Path, ...]
     operation: Path | None
+    notes: tuple[str, ...] = ()
+    log: bool = False
+    versions: bool = False
+
+    @property
+    def of_deletes(self) -> tuple[Path, ...]:
+        """The columns that every change has."""
+        return (*self.keys, *((name,) for name in self.notes))
 
 
 def key_error(struct: Struct, path: Path) -> str:
@@ -104,10 +116,10 @@ class ChangeDecoder:
     """
 
     def __init__(self, spec: DecodeSpec, changes: ChangeSpec) -> None:
-        struct = with_required_keys(spec.struct, changes.keys)
+        struct = with_required_keys(spec.struct, changes.of_deletes)
         self._schema = arrow_schema(spec.struct)
         self._rows = RecordDecoder(replace(spec, struct=struct))
-        self._deletes = RecordDecoder(replace(spec, struct=only_keys(struct, changes.keys), evolve=False))
+        self._deletes = RecordDecoder(replace(spec, struct=only_keys(struct, changes.of_deletes), evolve=False))
         self._operation = _operation_reader(changes.operation) if changes.operation else None
 
     def decode(self, rows: Sequence[bytes | None]) -> Decoded:
@@ -233,6 +245,20 @@ def last_changes(codes: Codes, places: pa.Table) -> Codes:
     return np.sort(newest[last])
 
 
+def in_order(places: pa.Table) -> Codes:
+    """Put changes in order: those of a partition by their offsets, of several also by their timestamps.
+
+    Of the changes that one record brings, the last one is that of the last row.
+    """
+    ranks, stamps = _partition_ranks(places), _numbers(places, TIMESTAMP)
+    order = np.lexsort((_numbers(places, OFFSET), ranks))
+    for rank in np.unique(ranks):
+        here = order[ranks[order] == rank]
+        stamps[here] = np.maximum.accumulate(stamps[here])
+    result: Codes = order[np.argsort(stamps[order], kind="stable")]
+    return result
+
+
 def _last(codes: Codes, groups: Codes, *order: Codes) -> Codes:
     """Find the last row of each code and group, by columns of which the first counts most."""
     sorted_rows = np.lexsort((*reversed(order), groups, codes))
@@ -244,7 +270,7 @@ def _last(codes: Codes, groups: Codes, *order: Codes) -> Codes:
 
 
 def _numbers(places: pa.Table, name: str) -> Codes:
-    numbers: Codes = places.column(name).to_numpy().astype(np.int64)
+    numbers: Codes = places.column(name).to_numpy().astype(np.int64)  # a copy
     return numbers
 
 

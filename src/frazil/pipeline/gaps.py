@@ -18,6 +18,7 @@ from frazil.pipeline.changes import Path
 from frazil.pipeline.convert.decode import Decoded
 from frazil.pipeline.convert.strict import ConversionError
 from frazil.pipeline.keys import Keys, columns_of
+from frazil.pipeline.transforms.plugin import CURRENT
 
 PLACEHOLDER = "__debezium_unavailable_value"
 _NOT_SENT = (
@@ -53,26 +54,31 @@ def all_wanted(several: Sequence[WantedRows]) -> WantedRows:
 class GapFiller:
     """Fills gaps in the changes of one task, in the order in which they came.
 
-    Without `before` it notes what the rows want; with it, it fills the gaps, or refuses the record.
+    Without `before` it notes what the rows want; with it, it fills the gaps, or refuses the record. With `versions`
+    each row wants the one before it.
     """
 
-    def __init__(self, keys: tuple[Path, ...], before: Before | None) -> None:
+    def __init__(self, keys: tuple[Path, ...], before: Before | None, *, versions: bool = False) -> None:
         self.wanted: list[WantedRows] = []
         self._paths = keys
         self._before = before
+        self._versions = versions
         self._columns: tuple[str, ...] = ()
         self._last: dict[int, _Row] = {}
         if before is not None:
             self._columns = before.wanted.columns
             self._keys = Keys(before.wanted.keys)
-            codes = self._keys.find(before.rows.select(before.wanted.keys.column_names))
-            values = before.rows.select(self._columns).to_pylist()
+            rows = before.rows.filter(before.rows.column(CURRENT)) if versions else before.rows
+            codes = self._keys.find(rows.select(before.wanted.keys.column_names))
+            values = rows.select(self._columns).to_pylist()
             self._last = dict(zip(codes.tolist(), values, strict=True))
 
     def fill(self, decoded: Decoded, deleted: str) -> Decoded:
         """Fill the gaps of changes; `deleted` is the column that says whether a change deletes its row."""
         if self._before is None:
             self._note(decoded)
+            return decoded
+        if not self._columns:
             return decoded
         table = decoded.table
         codes = self._keys.find(columns_of(table, self._paths))
@@ -104,11 +110,12 @@ class GapFiller:
     def _note(self, decoded: Decoded) -> None:
         table = decoded.table
         hits = {name: mask for name in table.column_names if (mask := _gaps(table, name)) is not None}
-        if hits:
+        if hits and not self._versions:
             any_hit = np.logical_or.reduce(list(hits.values()))
             places = np.asarray(decoded.positions, np.int64)
-            rows = table.filter(pa.array(np.isin(places, places[any_hit])))  # the former row of the same record too
-            self.wanted.append(WantedRows(columns_of(rows, self._paths).combine_chunks(), tuple(hits)))
+            table = table.filter(pa.array(np.isin(places, places[any_hit])))  # the former row of the same record too
+        if hits or (self._versions and table.num_rows):
+            self.wanted.append(WantedRows(columns_of(table, self._paths).combine_chunks(), tuple(hits)))
 
 
 def _gaps(table: pa.Table, name: str) -> np.ndarray[tuple[int], np.dtype[np.bool_]] | None:

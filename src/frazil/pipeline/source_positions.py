@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from hashlib import blake2b
 
 import msgspec
 
@@ -60,12 +61,19 @@ class Taken(msgspec.Struct, array_like=True, frozen=True):
 @dataclass(frozen=True)
 class Reached:
     """Position up to which a partition has brought the events; `open` while no transaction has ended since a
-    snapshot."""
+    snapshot. `seen` are marks of the records that stand there, where it matters."""
 
     commit: int
     lsn: int
     ts: int
     open: bool
+    seen: tuple[int, ...] = ()
+
+    @property
+    def order(self) -> int:
+        """Place among the events of a row: changes that a snapshot did not see stand behind it, wherever they were
+        logged."""
+        return self.lsn if self.lsn >= self.commit else self.commit + bool(self.lsn)
 
 
 SourcePositions = Mapping[TopicPartition, Reached]
@@ -77,7 +85,8 @@ _XIDS = 1 << 32
 def advanced(reached: Reached | None, event: EventPosition) -> Reached | None:
     """The position once the event has come; None for an event that is repeated.
 
-    A database that was restored has lower positions, and later times: its events are new.
+    A database that was restored has lower positions, and later times: its events are new. So is what was logged behind
+    a snapshot, also by the first transaction after it, which names the one before.
     """
     if event.snapshot:
         found = Reached(event.lsn, 0, event.ts, open=True)
@@ -87,18 +96,24 @@ def advanced(reached: Reached | None, event: EventPosition) -> Reached | None:
         found = Reached(event.commit or 0, event.lsn, event.ts, open=event.commit is None)
     if reached is None:
         return found
-    if (found.commit, found.lsn) < (reached.commit, reached.lsn) and event.ts <= reached.ts:
+    behind = event.lsn >= reached.commit != found.commit
+    if (found.commit, found.lsn) < (reached.commit, reached.lsn) and event.ts <= reached.ts and not behind:
         return None
     return replace(found, ts=max(found.ts, reached.ts))
 
 
 class ReplayFilter:
-    """Leaves repeated events out; used for the records of one table in one task, in the order of their offsets."""
+    """Leaves repeated events out; used for the records of one table in one task, in the order of their offsets.
 
-    def __init__(self, reached: SourcePositions, taken: TakenRows | None = None) -> None:
+    With `each` an event is no longer as good once more: the newest one is left out too when it comes again, and the
+    place of an event that brings none is its offset.
+    """
+
+    def __init__(self, reached: SourcePositions, taken: TakenRows | None = None, *, each: bool = False) -> None:
         self.reached = dict(reached)
         self._taken = taken or {}
         self._position = _reader()
+        self._each = each
 
     def fresh(self, rows: Rows, values: Values) -> tuple[Rows, Values]:
         """Keep the values of events that are new. The rows have their places in the log, in place of the timestamps,
@@ -106,17 +121,31 @@ class ReplayFilter:
         key = rows.topic, rows.partition
         taken = self._taken.get(rows.topic)
         kept: list[int] = []
-        order = rows.stamps.copy()
+        order = (rows.offsets if self._each else rows.stamps).copy()
+        last = -1
         for index, value in enumerate(values.values):
             event = None if value is None else self._position(value)
             if event is not None:
-                after = advanced(self.reached.get(key), event)
+                before, position = self.reached.get(key), values.position(index)
+                after = advanced(before, event)
                 if after is None or (taken is not None and taken.has(event)):
                     continue
+                record = rows.keys[position]
+                if self._each and record is not None and not event.snapshot:
+                    same = before is not None and (before.commit, before.lsn) == (after.commit, after.lsn)
+                    seen, mark = before.seen if before is not None and same else (), _mark(record)
+                    if mark in seen and position != last:  # which brings several changes
+                        continue
+                    after = replace(after, seen=(*seen, mark) if position != last else seen)
                 self.reached[key] = after
-                order[values.position(index)] = event.lsn
+                order[position] = after.order
+                last = position
             kept.append(index)
         return replace(rows, stamps=order), values.only(kept)
+
+
+def _mark(key: bytes) -> int:
+    return int.from_bytes(blake2b(key, digest_size=8).digest(), "big")
 
 
 def _reader() -> Callable[[bytes], EventPosition | None]:
@@ -136,19 +165,20 @@ def _reader() -> Callable[[bytes], EventPosition | None]:
 
 def to_json(positions: SourcePositions) -> str:
     """Positions as text for a snapshot's summary."""
-    found: dict[str, dict[str, list[int | bool]]] = {}
+    found: dict[str, dict[str, list[int | bool | tuple[int, ...]]]] = {}
     for (topic, partition), at in sorted(positions.items()):
-        found.setdefault(topic, {})[str(partition)] = [at.commit, at.lsn, at.ts, at.open]
+        seen = [at.seen] if at.seen else []
+        found.setdefault(topic, {})[str(partition)] = [at.commit, at.lsn, at.ts, at.open, *seen]
     return json.dumps(found, separators=(",", ":"))
 
 
 def from_json(text: str) -> dict[TopicPartition, Reached]:
     """Positions of a snapshot's summary."""
-    found: dict[str, dict[str, tuple[int, int, int, bool]]] = json.loads(text)
+    found: dict[str, dict[str, tuple[int, int, int, bool, list[int]]]] = json.loads(text)
     return {
-        (topic, int(partition)): Reached(commit, lsn, ts, open_)
+        (topic, int(partition)): Reached(*place[:4], *map(tuple, place[4:]))
         for topic, partitions in found.items()
-        for partition, (commit, lsn, ts, open_) in partitions.items()
+        for partition, place in partitions.items()
     }
 
 

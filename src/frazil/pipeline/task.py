@@ -36,6 +36,10 @@ from frazil.pipeline.transforms.keys import key_fields
 from frazil.pipeline.types import Type
 from frazil.pipeline.values import Values
 
+_NO_TRUNCATES = (
+    "the table was truncated in the database, and a table of changes has no row without a key. Leave this record out; "
+    "frazil.cdc.mode=history ends all rows"
+)
 MAX_WAITING_BYTES = 256 << 20
 """Arrow data of all tables that one task holds before it encodes the largest share."""
 
@@ -102,13 +106,15 @@ class _TableOutput(Bookings):
         self._changes = spec.changes
         self._judge = spec.judge
         self._gaps: GapFiller | None = None
-        if spec.changes is not None and spec.changes.operation is not None:
-            self._gaps = GapFiller(spec.changes.keys, spec.before)
+        self._log = spec.changes is not None and spec.changes.log
+        keeps = spec.changes is not None and (spec.changes.log or spec.changes.versions)
+        if spec.changes is not None and spec.changes.operation is not None and not spec.changes.log:
+            self._gaps = GapFiller(spec.changes.keys, spec.before, versions=spec.changes.versions)
         self._key = spec.key
         self._ids, self._in_order = task.ids_of(spec), task.in_order
         self._records_key = task.transforms.key if task.transforms is not None and task.transforms.follows else None
         self._truncates = self._records_key is not None and task.truncates
-        self._replays = ReplayFilter(spec.reached, spec.taken) if spec.reached is not None else None
+        self._replays = ReplayFilter(spec.reached, spec.taken, each=keeps) if spec.reached is not None else None
         self._files = spec.writer.open() if spec.writer is not None else None
 
     @property
@@ -176,7 +182,9 @@ class _TableOutput(Bookings):
             for index, value in enumerate(values.values)
             if value is not None and value.startswith(EMPTIES)
         ]
-        if self._files is None:
+        if self._log:
+            self.refuse(rows, [(position, ConversionError("", _NO_TRUNCATES)) for position in found])
+        elif self._files is None:
             self.skip("transform", len(found))
         else:
             self.result.truncates.update(rows.offsets[found].tolist())

@@ -140,7 +140,7 @@ class TaskSpec:
 
     def ids_of(self, table: TableSpec) -> frozenset[str]:
         """The fields that say where in the table a row is, and whether it is in it, in lower case."""
-        if table.changes is None:
+        if table.changes is None or table.changes.log:
             return frozenset()
         route = self.routing.route.path[:1] if self.routing is not None else ()
         names = {path[0] for path in table.changes.keys} | {*route}

@@ -23,8 +23,10 @@ class Append:
     def check(self, table: Table) -> None:
         """Raise ConfigError for a table that cannot be written this way; any table can have new rows."""
 
-    def spec(self, table: Table, name: str, bounds: Bounds, no_more_columns: str) -> TableSpec:
-        """Specification of the table for tasks. Raises as `check`."""
+    def spec(
+        self, table: Table, name: str, bounds: Bounds, no_more_columns: str, before: Before | None = None
+    ) -> TableSpec:
+        """Specification of the table for tasks, with rows that changes want, if any do. Raises as `check`."""
         decode = decode_spec(self.config, table.schema(), no_more_columns, mapping_of(table))
         return TableSpec(name, decode, file_writer(self.config, table), bounds)
 

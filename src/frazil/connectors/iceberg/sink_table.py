@@ -215,12 +215,12 @@ class SinkTable(Progress):
         if self.table is None:
             spec = TableSpec(self.name, discovery(self._config), None, bounds, self.refusal, key=self._config.key)
         else:
-            spec = self._operation.spec(self.table, self.name, bounds, self.no_more_columns)
+            spec = self._operation.spec(self.table, self.name, bounds, self.no_more_columns, self.before)
         events = self._config.row_changes is not None and self._config.row_changes.events
         if events:
             taken = None if self.table is None else taken_rows(self.table, self.target.branch)
             spec = replace(spec, reached=self.floor.reached, taken=taken)
-        return replace(spec, before=self.before, judge=self.judge)
+        return replace(spec, judge=self.judge)
 
     def find_before(self, wanted: WantedRows) -> None:
         """Look up the rows that changes want, for the next run; raises as `search` of `match` does."""

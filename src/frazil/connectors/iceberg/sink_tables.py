@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pyiceberg.catalog import Catalog
 
 from frazil.connectors.iceberg.append import Append
+from frazil.connectors.iceberg.changes.kept import HistoryOperation, LogOperation
 from frazil.connectors.iceberg.changes.row_level import RowLevelOperation
 from frazil.connectors.iceberg.config.iceberg_sink import IcebergSinkConfig
 from frazil.connectors.iceberg.config.table_rules import MOST_NEW
@@ -24,6 +25,7 @@ from frazil.pipeline.results import NewColumns
 
 logger = logging.getLogger(__name__)
 
+_OPERATIONS = {"replica": RowLevelOperation, "append": LogOperation, "history": HistoryOperation}
 _IDLE_BATCHES = 20
 """Number of batches without a record, after which a table that records name is looked for only on demand."""
 
@@ -133,4 +135,5 @@ class SinkTables:
         target = TableBranch(self.catalog, name, config.branch_of(name), config.connect_sink.properties, self.runs)
         if config.row_changes is None:
             return SinkTable(config, target, Append(config))
-        return SinkTable(config, target, RowLevelOperation(config, config.row_changes, self.executor))
+        operation = _OPERATIONS[config.row_changes.mode_of(name)]
+        return SinkTable(config, target, operation(config, config.row_changes, self.executor))

@@ -15,7 +15,7 @@ from frazil.declare.converters import (
 )
 from frazil.declare.definition import Key, Parsed, Value, invalid_value, parse_value
 from frazil.pipeline.transforms.keys import KeyConverter
-from frazil.pipeline.transforms.plugin import ALL, IDS, KEY_OR_VALUE, OPERATIONS, TRUNCATES, Plugin, Transformation
+from frazil.pipeline.transforms.plugin import ALL, CHANGES, IDS, KEY_OR_VALUE, OPERATIONS, TRUNCATES, Plugin, Transformation
 from frazil.pipeline.transforms.record import Part
 from frazil.pipeline.transforms.refused import REFUSED
 from frazil.pipeline.transforms.registry import PREDICATES, TRANSFORMATIONS
@@ -290,9 +290,12 @@ def transform_chain(parsed: Parsed) -> TransformChain | None:
     return TransformChain(tuple(steps), key, reads_text(parsed.config), header if takes else "")
 
 
-def with_change_events(chain: TransformChain | None, format_: str, key: KeyConverter) -> TransformChain:
-    """The chain, which begins with making rows of change events."""
-    step = TransformConfig("frazil.cdc.format", "frazil.ChangeEvents", "ChangeEvents", "value", (("format", format_),))
+def with_change_events(
+    chain: TransformChain | None, format_: str, key: KeyConverter, *, changes: bool
+) -> TransformChain:
+    """The chain, which begins with making rows of change events; `changes`: a table keeps each of them."""
+    settings = (("format", format_), (CHANGES, changes))
+    step = TransformConfig("frazil.cdc.format", "frazil.ChangeEvents", "ChangeEvents", "value", settings)
     if chain is None:
         return TransformChain((step,), key, value_is_text=False)
     return replace(chain, steps=(step, *chain.steps), key=key)

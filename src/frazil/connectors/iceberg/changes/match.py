@@ -21,6 +21,7 @@ from frazil.pipeline.changes import Path
 from frazil.pipeline.convert.arrow import arrow_schema
 from frazil.pipeline.keys import Codes, Keys, columns_of
 from frazil.pipeline.task import MAX_WAITING_BYTES
+from frazil.pipeline.versions import last_versions
 
 _CHUNK_ROWS = 1 << 20
 
@@ -58,12 +59,13 @@ class Found:
 
 @dataclass(frozen=True)
 class Lookup:
-    """Rows to find, and the columns of them that are wanted."""
+    """Rows to find, and the columns of them that are wanted; `last`: of versions those that no other has followed."""
 
     rows: DataFileWriter
     paths: tuple[Path, ...]
     keys: Keys
     columns: tuple[str, ...]
+    last: bool = False
 
 
 def search(what: Search, candidate: Candidate) -> Found:
@@ -87,7 +89,8 @@ def look_up(what: Lookup, candidate: Candidate) -> pa.Table:
         batches = file_batches(metadata, io, schema, candidate.file, deleted.get(candidate.file.file_path, []))
         for chunk in _in_chunks(batches):
             hits = pa.array(what.keys.find(columns_of(chunk, what.paths)) >= 0)
-            found.append(_row_values(what, chunk.cast(arrow_schema(struct_of(schema))).filter(hits)))
+            rows = chunk.cast(arrow_schema(struct_of(schema))).filter(hits)
+            found.append(_row_values(what, last_versions(rows) if what.last else rows))
         return pa.concat_tables(found)
 
 

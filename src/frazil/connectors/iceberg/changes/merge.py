@@ -99,8 +99,7 @@ class Merge:
 
     def _plan(self, table: Table, branch: str) -> Replacement:
         rewrite = rewrites(table)
-        head = table.metadata.snapshot_by_name(branch)
-        old = _candidates(table, head.snapshot_id) if head is not None else []
+        old = candidates(table, branch)
         new = [Candidate(file, (), self._lost[file.file_path]) for file in self._new if file.file_path in self._lost]
         self._search(table, [*old, *new], rewrite=rewrite)
         return self._replacement(table, old, new)
@@ -140,31 +139,37 @@ class Merge:
 
 
 def look_up_all(
-    table: Table, branch: str, paths: tuple[Path, ...], wanted: WantedRows, writer: DataFileWriter, run: RunTasks
+    table: Table,
+    branch: str,
+    paths: tuple[Path, ...],
+    wanted: WantedRows,
+    writer: DataFileWriter,
+    run: RunTasks,
+    *,
+    last: bool = False,
 ) -> pa.Table:
     """The rows of a branch with one of the keys: key columns under their numbers, and the columns.
 
-    Raises as `Merge.stage` does.
+    With `last` those of the versions that no other has followed. Raises as `Merge.stage` does.
     """
     keys = Keys(wanted.keys)
-    head = table.metadata.snapshot_by_name(branch)
-    candidates = _candidates(table, head.snapshot_id) if head is not None else []
     ranges = KeyRanges(table.schema(), paths, keys.values())
-    what = Lookup(writer, paths, keys, wanted.columns)
-    found = run(partial(look_up, what), [each for each in candidates if ranges.may_hold(each.file)])
+    what = Lookup(writer, paths, keys, wanted.columns, last)
+    found = run(partial(look_up, what), [each for each in candidates(table, branch) if ranges.may_hold(each.file)])
     return pa.concat_tables([no_rows(what), *found])
 
 
 def stage_truncation(transaction: Transaction, table: Table, branch: str, summary: Mapping[str, str]) -> None:
     """Add a snapshot without any row to a transaction on `table`; raises as `Merge.stage` does."""
-    head = table.metadata.snapshot_by_name(branch)
-    files = [each.file for each in _candidates(table, head.snapshot_id)] if head is not None else []
+    files = [each.file for each in candidates(table, branch)]
     stage_replacement(transaction, table.io, branch, summary, Replacement(removed=files))
 
 
-def _candidates(table: Table, snapshot_id: int) -> list[Candidate]:
+def candidates(table: Table, branch: str) -> list[Candidate]:
+    """The data files of a branch. Raises ConfigError for a table with equality deletes."""
+    head = table.metadata.snapshot_by_name(branch)
     try:
-        tasks = list(table.scan(snapshot_id=snapshot_id).plan_files())
+        tasks = [] if head is None else list(table.scan(snapshot_id=head.snapshot_id).plan_files())
     except ValueError as error:
         if "equality deletes" not in str(error):
             raise

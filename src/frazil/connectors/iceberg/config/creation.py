@@ -6,6 +6,8 @@ from dataclasses import dataclass, field
 from frazil.connectors.iceberg.config.partition_by import PartitionTerm, partition_terms
 from frazil.declare.definition import Parsed, invalid_value
 from frazil.declare.placeholders import has_placeholder
+from frazil.pipeline.convert.infer import Path
+from frazil.pipeline.types import Type
 
 _DEFAULT_PARTITIONS = "iceberg.tables.default-partition-by"
 _PARTITIONS = "iceberg.table.*.partition-by"
@@ -18,7 +20,7 @@ TABLE_PROPERTIES = "iceberg.tables.auto-create-props.*"
 class Creation:
     """Settings of new tables: their own, by name of the table, or the default.
 
-    Identifier columns become required identifier fields of the table.
+    Identifier columns become required identifier fields of the table. `columns` are beside those of the records.
     """
 
     partitions: tuple[PartitionTerm, ...] = ()
@@ -26,6 +28,7 @@ class Creation:
     id_columns: tuple[str, ...] = ()
     id_columns_of: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     properties: Mapping[str, str] = field(default_factory=dict)
+    columns: Mapping[Path, Type] = field(default_factory=dict)
 
 
 def check_creation(parsed: Parsed) -> None:

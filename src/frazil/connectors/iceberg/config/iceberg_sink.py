@@ -40,7 +40,7 @@ from frazil.pipeline.transforms.declaration import (
     with_operations,
     writes_operation,
 )
-from frazil.pipeline.transforms.plugin import NOTES, OPERATION
+from frazil.pipeline.transforms.plugin import CHANGE_OP, CHANGE_TS, NOTES, OPERATION
 
 if TYPE_CHECKING:
     from pyiceberg.schema import Schema
@@ -230,7 +230,11 @@ def typed_config(config: Mapping[str, str], parsed: Parsed) -> IcebergSinkConfig
     changes, types = row_changes(parsed), column_types(parsed)
     if changes is not None and changes.events:
         common["key"] = replace(common["key"], events=parsed.text(CDC_FORMAT))
-        common["transforms"] = with_change_events(common["transforms"], parsed.text(CDC_FORMAT), common["key"])
+        common["transforms"] = with_change_events(
+            common["transforms"], parsed.text(CDC_FORMAT), common["key"], changes=changes.keeps_changes
+        )
+        if changes.keeps_changes:
+            types = {(CHANGE_OP,): None, (CHANGE_TS,): None, **types}
     if changes is not None and changes.operation == OPERATION and common["transforms"] is not None:
         common["transforms"] = with_operations(common["transforms"])
     if changes is not None and changes.operation == OPERATION and (changes.events or writes_operation(config)):

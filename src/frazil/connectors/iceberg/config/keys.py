@@ -22,6 +22,8 @@ _NO_HADOOP = "files are written without Hadoop; set iceberg.catalog.s3.* for the
 
 MAPPERS = "frazil.record.mappers"
 CDC_FORMAT = "frazil.cdc.format"
+CDC_MODE = "frazil.cdc.mode"
+MODES = ("replica", "append", "history")
 
 ICEBERG_KEYS: tuple[Key, ...] = (
     # Destinations
@@ -88,6 +90,15 @@ ICEBERG_KEYS: tuple[Key, ...] = (
         "key identify the rows of tables that are created.",
         default="none",
         validator=one_of(*NAMES),
+    ),
+    Key(
+        CDC_MODE,
+        "STRING",
+        "What a table keeps of change events. replica: the rows as they are. append: each change, as a row with _op, "
+        "_ts and _position. history: each version of a row, with _valid_from, _valid_to and _current too. append and "
+        "history are for frazil.cdc.format=debezium.",
+        default="replica",
+        validator=one_of(*MODES),
     ),
     Key(
         "iceberg.tables.auto-create-enabled",
@@ -300,6 +311,12 @@ ICEBERG_KEYS: tuple[Key, ...] = (
         "iceberg.table.*.id-columns",
         "STRING",
         "Columns that identify a row of this table, as in iceberg.tables.default-id-columns.",
+        default=None,
+    ),
+    Key(
+        "iceberg.table.*.cdc-mode",
+        "STRING",
+        "What this table keeps of change events, as in frazil.cdc.mode.",
         default=None,
     ),
     Key(

@@ -1,9 +1,9 @@
 """Keys of the Iceberg sink about records that change rows: upserts and deletes."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
-from frazil.connectors.iceberg.config.keys import CDC_FORMAT
+from frazil.connectors.iceberg.config.keys import CDC_FORMAT, CDC_MODE, MODES
 from frazil.declare.converters import READABLE_KEYS, converter_class
 from frazil.declare.definition import Parsed, invalid_value
 from frazil.declare.placeholders import has_placeholder
@@ -17,6 +17,7 @@ AUTO_CREATE = "iceberg.tables.auto-create-enabled"
 CDC_FIELD = "iceberg.tables.cdc-field"
 ID_COLUMNS = "iceberg.tables.default-id-columns"
 _OWN_ID_COLUMNS = "iceberg.table.*.id-columns"
+_OWN_MODES = "iceberg.table.*.cdc-mode"
 
 Path = tuple[str, ...]
 
@@ -26,13 +27,24 @@ class RowChanges:
     """Rules by which records change rows. `operation` is the path of the field that tells deletes, if any does.
 
     Key columns that are not configured are the table's identifier fields; with `events`, records are change events and
-    bring them for a table that is created.
+    bring them for a table that is created. `mode` says what tables keep of events, `modes` what some of them do.
     """
 
     operation: Path | None
     default_id_columns: tuple[Path, ...]
     id_columns: Mapping[str, tuple[Path, ...]]
     events: bool = False
+    mode: str = MODES[0]
+    modes: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def keeps_changes(self) -> bool:
+        """Whether a table keeps more of events than the rows as they are."""
+        return {self.mode, *self.modes.values()} != {MODES[0]}
+
+    def mode_of(self, table: str) -> str:
+        """What a table keeps of events."""
+        return self.modes.get(table, self.mode)
 
     def id_columns_of(self, table: str) -> tuple[Path, ...]:
         """The configured key columns of a table; empty when there are none."""
@@ -58,6 +70,7 @@ def check_row_changes(parsed: Parsed) -> None:
     if parsed.text(CDC_FORMAT) != "none":
         _check_format(parsed)
         _check_key_of_events(parsed)
+    _check_modes(parsed)
     if operation and not has_placeholder(operation) and not all(operation.split(".")):
         parsed.fail(CDC_FIELD, invalid_value(CDC_FIELD, operation, "A name in the path is empty"))
     own = parsed.members(_OWN_ID_COLUMNS)
@@ -88,6 +101,19 @@ def _check_format(parsed: Parsed) -> None:
         parsed.fail(CDC_FORMAT, invalid_value(CDC_FORMAT, parsed.text(CDC_FORMAT), reason))
     elif parsed.flag(UPSERT):
         parsed.warn(f"{UPSERT} has no effect here: with {CDC_FORMAT} every record says what it does to its row")
+
+
+def _check_modes(parsed: Parsed) -> None:
+    """Errors for modes that there are not, or not for what the records are."""
+    own = {f"iceberg.table.{table}.cdc-mode": text.strip() for table, text in parsed.members(_OWN_MODES).items()}
+    for key, mode in {CDC_MODE: parsed.text(CDC_MODE), **own}.items():
+        if has_placeholder(mode):
+            continue
+        if key != CDC_MODE and mode not in MODES:
+            parsed.fail(key, invalid_value(key, mode, f"String must be one of: {', '.join(MODES)}"))
+        elif mode in MODES[1:] and parsed.text(CDC_FORMAT) != "debezium":
+            reason = f"Only events of Debezium say what it keeps: set {CDC_FORMAT}=debezium, or remove this key"
+            parsed.fail(key, invalid_value(key, mode, reason))
 
 
 def _check_key_of_events(parsed: Parsed) -> None:
@@ -137,7 +163,9 @@ def row_changes(parsed: Parsed) -> RowChanges | None:
     if not operation and (events or writes_operation(parsed.config)):
         operation = ".".join(OPERATION)
     own = {table: _paths(_items(text)) for table, text in parsed.members(_OWN_ID_COLUMNS).items()}
-    return RowChanges(_path(operation) if operation else None, _paths(_items(parsed.text(ID_COLUMNS))), own, events)
+    modes = {table: text.strip() for table, text in parsed.members(_OWN_MODES).items()}
+    path, ids = _path(operation) if operation else None, _paths(_items(parsed.text(ID_COLUMNS)))
+    return RowChanges(path, ids, own, events, parsed.text(CDC_MODE), modes)
 
 
 def changes_unnamed_rows(parsed: Parsed) -> bool:

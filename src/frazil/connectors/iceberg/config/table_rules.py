@@ -14,7 +14,7 @@ _DYNAMIC = "iceberg.tables.dynamic-enabled"
 _FIELD = "iceberg.tables.route-field"
 _PATTERN = "frazil.tables.topic-pattern"
 MOST_NEW = "frazil.tables.max.new"
-_OF_TABLE = ("commit-branch", "id-columns", "partition-by", "route-regex")
+_OF_TABLE = ("cdc-mode", "commit-branch", "id-columns", "partition-by", "route-regex")
 
 
 def check_tables(parsed: Parsed) -> None:

@@ -33,7 +33,9 @@ from frazil.connectors.iceberg.config.row_changes import no_keys
 from frazil.connectors.iceberg.table.schema import iceberg_type
 from frazil.errors import ConfigError
 from frazil.pipeline.convert.infer import Path
+from frazil.pipeline.transforms.plugin import CHANGE_POSITION
 from frazil.pipeline.types import Type
+from frazil.pipeline.versions import MODE_COLUMNS
 
 EMPTY = "Unable to create table from empty object"
 """Legacy's words for records that show no column."""
@@ -48,11 +50,16 @@ def creation_of(config: IcebergSinkConfig, name: str, key_fields: Set[tuple[str,
     Raises ConfigError for one whose rows nothing would identify.
     """
     changes = config.row_changes
-    if changes is None or changes.id_columns_of(name):
+    if changes is None:
         return config.creation
-    if not changes.events or len(key_fields) != 1 or not all(key_fields):
+    mode, ids = changes.mode_of(name), tuple(map(".".join, changes.id_columns_of(name)))
+    if not ids and changes.events and len(key_fields) == 1:
+        ids = next(iter(key_fields))
+    if not ids and mode != "append":
         raise ConfigError(no_keys(name))
-    return replace(config.creation, id_columns_of={name: next(iter(key_fields))})
+    columns = MODE_COLUMNS[mode]
+    own = (*ids, CHANGE_POSITION) if ids and columns else ids
+    return replace(config.creation, id_columns_of={name: own}, columns=columns)
 
 
 def create_table(catalog: Catalog, name: str, columns: Mapping[Path, Type], creation: Creation) -> None:
@@ -74,7 +81,7 @@ def create_table(catalog: Catalog, name: str, columns: Mapping[Path, Type], crea
 
 def new_table(name: str, columns: Mapping[Path, Type], creation: Creation) -> tuple[Schema, PartitionSpec]:
     """Columns and partition fields that a new table would have; raises ConfigError for settings that do not fit."""
-    schema = _schema(name, columns, creation.id_columns_of.get(name, creation.id_columns))
+    schema = _schema(name, {**columns, **creation.columns}, creation.id_columns_of.get(name, creation.id_columns))
     return schema, _partition_spec(name, schema, creation.partitions_of.get(name, creation.partitions))
 
 

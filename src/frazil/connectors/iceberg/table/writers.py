@@ -17,6 +17,7 @@ from frazil.pipeline.convert.decode import DecodeSpec
 from frazil.pipeline.convert.overrides import overrides_of
 from frazil.pipeline.task_spec import ANY_COLUMNS
 from frazil.pipeline.types import has_aliases
+from frazil.pipeline.versions import WRITTEN
 
 logger = logging.getLogger(__name__)
 
@@ -31,6 +32,8 @@ def decode_spec(
     Raises ConfigError for a column type that cannot be written, and for columns that cannot be told apart in any case.
     """
     struct = struct_of(schema, name_mapping)
+    if config.row_changes is not None and config.row_changes.keeps_changes:
+        struct = replace(struct, fields=tuple(f for f in struct.fields if f.name not in WRITTEN))
     any_case = config.any_case and not has_aliases(struct)
     if any_case:
         check_any_case(schema)

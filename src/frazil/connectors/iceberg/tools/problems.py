@@ -35,8 +35,11 @@ def missing_tables(config: IcebergSinkConfig) -> list[str]:
 def without_keys(config: IcebergSinkConfig) -> list[str]:
     """Texts about tables whose rows would change without columns that identify them. Raises as `missing_tables`."""
     changes = config.row_changes
-    unnamed = [] if changes is None else [name for name in config.tables if not changes.id_columns_of(name)]
-    if not unnamed or changes is None:
+    if changes is None:
+        return []
+    named = (name for name in config.tables if changes.mode_of(name) != "append")
+    unnamed = [name for name in named if not changes.id_columns_of(name)]
+    if not unnamed:
         return []
     made_without = config.auto_create and not changes.events
     catalog = catalogs.connect(config.catalog_properties, config.catalog_name)

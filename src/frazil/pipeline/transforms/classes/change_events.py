@@ -5,21 +5,51 @@ It stands before a connector's transformations when `frazil.cdc.format` is set; 
 
 from __future__ import annotations
 
+from datetime import UTC, datetime, timedelta
+
 from frazil.declare.definition import Key
 from frazil.declare.validators import one_of
 from frazil.pipeline.transforms.following import Following, beside
 from frazil.pipeline.transforms.formats.change import Change
 from frazil.pipeline.transforms.formats.registry import FORMATS, formats_of
-from frazil.pipeline.transforms.plugin import OPERATION, Options, Transformation, text
-from frazil.pipeline.transforms.record import NULL, Apply, DataError, Members, Part, Record, members, quoted
+from frazil.pipeline.transforms.plugin import (
+    CHANGE_OP,
+    CHANGE_POSITION,
+    CHANGE_TS,
+    CHANGES,
+    CURRENT,
+    DELETE_POSITION,
+    OPERATION,
+    READ,
+    VALID_FROM,
+    VALID_TO,
+    Options,
+    Transformation,
+    text,
+)
+from frazil.pipeline.transforms.record import (
+    NULL,
+    Apply,
+    DataError,
+    Json,
+    Members,
+    Part,
+    Record,
+    is_null,
+    members,
+    quoted,
+    text_of,
+)
 
 NAMES = ("none", "auto", *FORMATS)
+_COLUMNS = {CHANGE_OP, CHANGE_TS, CHANGE_POSITION, VALID_FROM, VALID_TO, CURRENT, DELETE_POSITION}
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def _build(options: Options, part: Part) -> Apply:
     """Events about no row are dropped."""
     name = text(options, "format")
-    formats, following = formats_of(name), Following(options)
+    formats, following, kept = formats_of(name), Following(options), options.get(CHANGES) is True
 
     def apply(record: Record) -> bool | None:
         event = members(record, "value")
@@ -36,8 +66,8 @@ def _build(options: Options, part: Part) -> Apply:
             return False
         others = [beside(record) for _ in changes[1:]]
         for one, change in zip(others, changes, strict=False):
-            _carry_out(one, change, following)
-        _carry_out(record, changes[-1], following)
+            _carry_out(one, change, following, kept=kept)
+        _carry_out(record, changes[-1], following, kept=kept)
         if others:
             record.others = [made for one in others for made in (*one.others, one)] + record.others
         return None
@@ -45,7 +75,7 @@ def _build(options: Options, part: Part) -> Apply:
     return apply
 
 
-def _carry_out(record: Record, change: Change, following: Following) -> None:
+def _carry_out(record: Record, change: Change, following: Following, *, kept: bool) -> None:
     told: Members = {
         "op": quoted(change.operation),
         "ts": change.ts,
@@ -56,10 +86,22 @@ def _carry_out(record: Record, change: Change, following: Following) -> None:
         following.truncate(record, told)
         return
     record.value = row = change.row | {OPERATION[0]: told}
+    if kept:
+        if taken := _COLUMNS & row.keys():
+            raise DataError(f"has the column {min(taken)}, which the tables with frazil.cdc.mode have for themselves")
+        row |= {CHANGE_OP: quoted(READ if change.read else change.operation), CHANGE_TS: _instant(change.at)}
     if change.operation == "U":
         following.update(record, row, change.before, change.key)
     elif change.operation == "D" and change.partial:
         following.untold(row)
+
+
+def _instant(at: Json) -> Json:
+    """Write a moment in epoch milliseconds as a text."""
+    if is_null(at):
+        return NULL
+    moment = _EPOCH + timedelta(milliseconds=int(text_of(at)))
+    return quoted(moment.isoformat())
 
 
 CHANGE_EVENTS = Transformation(

@@ -31,7 +31,8 @@ class Change(msgspec.Struct, frozen=True):
 
     One that truncates the table has no row. `before` are fields of the row before an update, those that have changed at
     least; None where they are not told. `partial`: the row of a delete may have no fields but those of its key. `key`
-    names the fields of the row's key, where the event does and not its record's key.
+    names the fields of the row's key, where the event does and not its record's key. `at` is the moment at which the
+    database made it, in epoch milliseconds; `read`: a snapshot has read the row.
     """
 
     operation: Operation
@@ -42,6 +43,8 @@ class Change(msgspec.Struct, frozen=True):
     before: Members | None = None
     partial: bool = False
     key: tuple[str, ...] = ()
+    at: Json = NULL
+    read: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)

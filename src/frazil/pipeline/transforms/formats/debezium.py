@@ -78,7 +78,9 @@ def _changes(event: Members, record: Record) -> Sequence[Change]:
     before = object_or_none(event.get("before", NULL)) if told == "U" else None
     at = event.get("ts_ms", NULL)
     postgres = is_postgres(source)
-    return (Change(told, row, at, name, _position(source) if postgres else NULL, before, partial=postgres),)
+    position, made = _position(source) if postgres else NULL, source.get("ts_ms", NULL)
+    read = text_of(event["op"]) == "r"
+    return (Change(told, row, at, name, position, before, partial=postgres, at=made, read=read),)
 
 
 def _position(source: Members) -> Json:
