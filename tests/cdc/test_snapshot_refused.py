@@ -27,6 +27,7 @@ pytestmark = pytest.mark.stack
         ({"value.converter.schemas.enable": "false"}, {}, "types of columns come from the schemas"),
         ({"table.include.list": "store.none"}, {}, "captures no table"),
         ({}, {"frazil.cdc.format": "none"}, "frazil.cdc.format=debezium is missing"),
+        ({}, {"frazil.cdc.mode": "history"}, "frazil.cdc.mode=append or history, whose rows are changes"),
         ({}, {"topics.regex": "other"}, "does not read the topic dbz.store.big"),
         ({}, {"consumer.override.auto.offset.reset": "latest"}, "would pass over changes"),
         ({"publication.autocreate.mode": "disabled"}, {}, "there is no publication store"),

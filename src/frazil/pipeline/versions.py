@@ -10,7 +10,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -108,7 +107,7 @@ class Versions:
                 self._last[key] = version
 
     def follow(self, changes: pa.Table) -> pa.Table:
-        """Take changes, and give the versions that are new or have ended, as changes of rows with key and CHANGE_POSITION."""
+        """Take changes, and give the versions that are new or have ended, as changes of rows of the table."""
         first = self._rows.num_rows
         rows = pa.concat_tables([self._rows, _widened(changes, self._schema)]).combine_chunks()
         columns = [rows.column(f.name).combine_chunks() for f in self._schema if (f.name,) not in HISTORY_COLUMNS]
@@ -204,6 +203,6 @@ def _numbers(table: pa.Table, name: str) -> list[Any]:
 def _equal(columns: Sequence[pa.Array], one: int, other: int) -> bool:
     for column in columns:
         left, right = column[one].as_py(), column[other].as_py()
-        if left != right and (left == left or right == right):  # noqa: PLR0124 - NaN is as good as another
+        if left != right and (left == left or right == right):  # a NaN is as good as another
             return False
     return True

@@ -15,7 +15,16 @@ from frazil.declare.converters import (
 )
 from frazil.declare.definition import Key, Parsed, Value, invalid_value, parse_value
 from frazil.pipeline.transforms.keys import KeyConverter
-from frazil.pipeline.transforms.plugin import ALL, CHANGES, IDS, KEY_OR_VALUE, OPERATIONS, TRUNCATES, Plugin, Transformation
+from frazil.pipeline.transforms.plugin import (
+    ALL,
+    CHANGES,
+    IDS,
+    KEY_OR_VALUE,
+    OPERATIONS,
+    TRUNCATES,
+    Plugin,
+    Transformation,
+)
 from frazil.pipeline.transforms.record import Part
 from frazil.pipeline.transforms.refused import REFUSED
 from frazil.pipeline.transforms.registry import PREDICATES, TRANSFORMATIONS

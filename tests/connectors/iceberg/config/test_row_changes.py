@@ -98,3 +98,34 @@ def test_paths_with_a_hole(key: str, value: str, reason: str) -> None:
     [error] = parse_iceberg_sink({**MINIMAL_SINK, **UPSERT, key: value}).error_texts()
     assert error.startswith("Invalid value ")
     assert error.endswith(f"for configuration {key}: {reason}")
+
+
+EVENTS = {"frazil.cdc.format": "debezium"}
+
+
+def test_a_table_has_the_mode_that_is_its_own() -> None:
+    found = changes(EVENTS, {"frazil.cdc.mode": "append", "iceberg.table.db.landing.cdc-mode": "history"})
+    assert found is not None
+    assert (found.mode_of("db.other"), found.mode_of("db.landing")) == ("append", "history")
+    assert found.keeps_changes
+    plain = changes(EVENTS)
+    assert plain is not None and plain.mode_of("db.other") == "replica" and not plain.keeps_changes
+
+
+@pytest.mark.parametrize("key", ["frazil.cdc.mode", "iceberg.table.db.landing.cdc-mode"])
+@pytest.mark.parametrize("mode", ["append", "history"])
+@pytest.mark.parametrize("format_", ["none", "auto", "maxwell"])
+def test_only_events_of_debezium_can_be_kept(key: str, mode: str, format_: str) -> None:
+    [error] = parse_iceberg_sink({**MINIMAL_SINK, key: mode, "frazil.cdc.format": format_}).error_texts()
+    assert (
+        f"for configuration {key}: Only events of Debezium say what it keeps: set frazil.cdc.format=debezium" in error
+    )
+
+
+@pytest.mark.parametrize("key", ["frazil.cdc.mode", "iceberg.table.db.landing.cdc-mode"])
+def test_there_is_no_other_mode(key: str) -> None:
+    [error] = parse_iceberg_sink({**MINIMAL_SINK, **EVENTS, key: "scd2"}).error_texts()
+    assert "replica, append, history" in error
+    assert warnings(EVENTS, {"iceberg.table.db.none.cdc-mode": "append"}) == [
+        "iceberg.table.db.none.cdc-mode has no effect here: db.none is not in iceberg.tables"
+    ]
