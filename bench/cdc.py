@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import json
 import random
+import subprocess
+import sys
 import time
 from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
+from statistics import median
 from typing import Any
 
 import numpy as np
@@ -39,6 +43,8 @@ RATE = 1_000
 _PER_TRANSACTION = 20
 _INTERVAL_MS = 2_000
 _LOOK_S, _SETTLE_S, _WAIT_S = 0.1, 5.0, 600.0
+_READS = 3
+SLOT = {"slot.name": "taken", "publication.name": "taken", "snapshot.mode": "no_data"}
 _PREFIX = "bench"
 TOPIC = f"{_PREFIX}.public.accounts"
 _TABLE = """
@@ -61,22 +67,31 @@ def measure(settings: Settings, rows: int, seconds: int, show: Show) -> Iterator
     """
     settings = with_home(settings, settings.home / "workers" / "cdc")
     create_topic(settings, TOPIC)
-    with (
-        postgres(settings, rows, show),
-        running(FRAZIL.worker(settings), show) as process,
-        ConnectClient(settings.connect_url) as client,
-        TreeSampler(process) as sampler,
-    ):
-        source = Connector(client, settings, "cdc-source")
-        source.deploy(source_config(settings))
-        wait_until_running(source, show)
-        runs = [_Run(settings, client, mode, rows, seconds, show) for mode in MODES]
-        for run in runs:
-            run.catch_up(rows)
-            client.pause(run.sink.name)
-        for run in runs:
-            client.resume(run.sink.name)
-            yield run.measured(sampler)
+    with postgres(settings, rows, show):
+        for mode in MODES:
+            show(f"cdc: {rows:,} rows into the table of {mode}")
+            command = snapshot_command(settings, f"cdc-{mode}", sink_config(settings, mode))
+            subprocess.run(command, env=settings.env, stdout=subprocess.DEVNULL, check=True)
+        with (
+            running(FRAZIL.worker(settings), show) as process,
+            ConnectClient(settings.connect_url) as client,
+            TreeSampler(process) as sampler,
+        ):
+            source = Connector(client, settings, "cdc-source")
+            source.deploy(source_config(settings) | SLOT)
+            wait_until_running(source, show)
+            for mode in MODES:
+                yield _Run(settings, client, mode, rows, seconds, show).measured(sampler)
+
+
+def snapshot_command(settings: Settings, sink: str, config: Mapping[str, str]) -> list[str]:
+    """The verb that takes the rows into the table of a connector."""
+    files = []
+    for name, of_one in ((f"{sink}-source", source_config(settings) | SLOT), (sink, config)):
+        files.append(settings.home / f"{name}.json")
+        files[-1].parent.mkdir(parents=True, exist_ok=True)
+        files[-1].write_text(json.dumps({"name": name, "config": of_one}))
+    return [str(Path(sys.executable).with_name("frazil")), "snapshot", *map(str, files), "-o", "json"]
 
 
 @contextmanager
@@ -124,7 +139,9 @@ class _Run:
     def measured(self, sampler: TreeSampler) -> Cdc:
         """Change rows, and see how long they take. Raises TerminalError when the tables are not equal in the end."""
         settings, watched = self._settings, self._watched
-        begin = self.catch_up(self._rows)
+        wait_until_running(self.sink, self._show)
+        fresh_s = watched.reading_s()
+        begin = self.catch_up(0)
         time.sleep(_SETTLE_S)
         first, size, before = time.time(), watched.row_bytes(), len(watched.commits)
         with ThreadPoolExecutor(1, thread_name_prefix="traffic") as executor:
@@ -141,7 +158,7 @@ class _Run:
         (found,) = compared(settings, {self.sink.name: self._config}, settings.postgres_access(), self._show)
         if not found.equal:
             raise TerminalError(f"{found.target} is not equal to {found.source} of the database")
-        commits = watched.commits[before:]
+        commits, read_s = watched.commits[before:], watched.reading_s()
         p50, p99 = np.percentile(lags(_committed(settings, begin), commits), [50, 99])
         self._client.delete(self.sink.name)
         return Cdc(
@@ -155,6 +172,8 @@ class _Run:
             commits=len(commits),
             written=sum(commit.written for commit in commits),
             changed=changes * size,
+            fresh_s=fresh_s,
+            read_s=read_s,
         )
 
 
@@ -192,6 +211,19 @@ class _Watched:
             if (snapshot.sequence_number or 0) > self._seen:
                 self._seen = snapshot.sequence_number or 0
                 self.commits.append(_commit(snapshot, now))
+
+    def reading_s(self) -> float:
+        """Seconds in which a reader has all rows, the median of some."""
+        self.look()
+        if self._table is None:
+            raise TerminalError(f"{self._name} is not there")
+        seconds = []
+        for _ in range(_READS):
+            begin = time.monotonic()
+            for _batch in self._table.scan().to_arrow_batch_reader():
+                pass
+            seconds.append(time.monotonic() - begin)
+        return median(seconds)
 
     def row_bytes(self) -> float:
         """Bytes of a row in the files, on average."""

@@ -280,7 +280,10 @@ def _upserts(upserts: Sequence[Upsert]) -> str:
 
 
 def _cdc(runs: Sequence[Cdc]) -> str:
-    headers = ("Way", "rows", "changes", "rate", "p50", "p99", "changes per CPU-s", "commits", "written", "amplified")
+    headers = (
+        *("Way", "rows", "changes", "rate", "p50", "p99", "changes per CPU-s", "commits", "written", "amplified"),
+        *("read before", "read after"),
+    )
     return markdown_table(
         headers,
         (
@@ -295,6 +298,8 @@ def _cdc(runs: Sequence[Cdc]) -> str:
                 f"{one.commits:,}",
                 f"{one.written / (1 << 20):,.1f} MiB",
                 f"{one.written / one.changed:,.1f} times",
+                f"{one.fresh_s:.2f} s",
+                f"{one.read_s:.2f} s",
             )
             for one in runs
         ),

@@ -158,7 +158,7 @@ class Cdc:
 
     The times run from the commit in the database until a reader saw the snapshot with the change. `cpu_s` is that of
     the worker with Debezium. `written` is the size of all files that the changes brought, `changed` that of the changed
-    rows alone.
+    rows alone. `fresh_s` is how long all rows took to read before the changes, `read_s` after them.
     """
 
     mode: str
@@ -171,6 +171,8 @@ class Cdc:
     commits: int
     written: int
     changed: float
+    fresh_s: float
+    read_s: float
 
 
 @dataclass(frozen=True)

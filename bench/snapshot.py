@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import json
 import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from contextlib import suppress
-from pathlib import Path
 
 import psutil
 from pyiceberg.exceptions import NoSuchTableError
 
-from bench.cdc import TOPIC, postgres, sink_config, source_config
+from bench.cdc import TOPIC, postgres, sink_config, snapshot_command, source_config
 from bench.drain import wait_until_running
 from bench.environment import Show, running, with_home
 from bench.load import create_topic
@@ -27,7 +25,6 @@ from frazil.environment.settings import Settings
 from frazil.errors import ServiceUnavailable, TerminalError
 
 _LOOK_S, _WAIT_S = 0.5, 1_800.0
-_SLOT = {"slot.name": "taken", "publication.name": "taken", "snapshot.mode": "no_data"}
 
 
 def measure(settings: Settings, rows: int, show: Show) -> Iterator[Snapshot]:
@@ -42,13 +39,8 @@ def measure(settings: Settings, rows: int, show: Show) -> Iterator[Snapshot]:
 
 def _taken(settings: Settings, rows: int, show: Show) -> Snapshot:
     """The verb, from its start to its end."""
-    configs = {"taken-source": source_config(settings) | _SLOT, "taken-tables": sink_config(settings, "copy-on-write")}
-    files = []
-    for name, config in configs.items():
-        files.append(settings.home / f"{name}.json")
-        files[-1].parent.mkdir(parents=True, exist_ok=True)
-        files[-1].write_text(json.dumps({"name": name, "config": config}))
-    command = [str(Path(sys.executable).with_name("frazil")), "snapshot", *map(str, files), "-o", "json"]
+    config = sink_config(settings, "copy-on-write")
+    command = snapshot_command(settings, "taken-tables", config)
     show(f"snapshot: {rows:,} rows by the verb")
     begin = time.time()
     with (
@@ -59,7 +51,7 @@ def _taken(settings: Settings, rows: int, show: Show) -> Snapshot:
     end = time.time()
     if verb.returncode:
         raise TerminalError(f"the verb snapshot ended with {verb.returncode}")
-    _check(settings, "taken-tables", configs["taken-tables"], rows, show)
+    _check(settings, "taken-tables", config, rows, show)
     inside = float(json.loads(told)[0]["seconds"])
     return _result("frazil snapshot", rows, end - begin, inside, sampler, begin, end)
 

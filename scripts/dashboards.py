@@ -67,6 +67,20 @@ AGE = Panel(
     {"{{connector}} {{table}}": (f"time() - max by (connector, table) (frazil_newest_record_timestamp_seconds{_C})")},
 )
 
+
+def _changes(of: str) -> Panel:
+    """Changes in the database by what they are; `of` chooses source connectors."""
+    return Panel(
+        "Changes seen",
+        "cps",
+        {
+            f"{{{{name}}}} {what}": "sum by (name) "
+            f"(rate(debezium_metrics_TotalNumberOf{kind}EventsSeen{of}[$__rate_interval]))"
+            for kind, what in (("Create", "inserts"), ("Update", "updates"), ("Delete", "deletes"))
+        },
+    )
+
+
 DASHBOARDS = (
     Dashboard(
         "overview",
@@ -197,6 +211,7 @@ DASHBOARDS = (
         (
             AGE,
             WAIT,
+            _changes(""),
             Panel("Changes stored", "cps", {"{{connector}}": _rate("frazil_records_stored_total")}),
             Panel(
                 "Events that came again, and tombstones",
@@ -215,15 +230,7 @@ DASHBOARDS = (
             Panel("Reads the database", "bool", {"{{name}} {{context}}": f"debezium_metrics_Connected{_N}"}, "stat"),
             Panel("Behind the database", "ms", {"{{name}}": f"debezium_metrics_MilliSecondsBehindSource{_N} >= 0"}),
             Panel("Log kept for the slot", "bytes", {"{{connector}} {{slot}}": "frazil_source_slot_kept_bytes"}),
-            Panel(
-                "Changes seen",
-                "cps",
-                {
-                    f"{{{{name}}}} {what}": "sum by (name) "
-                    f"(rate(debezium_metrics_TotalNumberOf{kind}EventsSeen{_N}[$__rate_interval]))"
-                    for kind, what in (("Create", "inserts"), ("Update", "updates"), ("Delete", "deletes"))
-                },
-            ),
+            _changes(_N),
             Panel(
                 "Records produced",
                 "cps",
