@@ -142,6 +142,7 @@ VALUES: dict[str, object] = {
     "maintained-apilogs": {"version": "1", "bucket": "b"},
     "masked-apilogs": {"version": "1", "bucket": "b", "object": "secret"},
     "maxwell-users": _MAXWELL,
+    "prices-history": _WITH_SCHEMA,
     "users-upserts": {"id": 1, "name": "ann"},
     **dict.fromkeys(("my-sink", "orders", "table-per-topic"), _ORDER),
     "large-orders": {**_ORDER, "total": 2000},

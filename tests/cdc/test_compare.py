@@ -7,7 +7,9 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
+from pyiceberg.types import BooleanType
 
 from frazil.cdc.compare import Database, compare, tables_of
 from frazil.environment.settings import Settings
@@ -28,6 +30,20 @@ def quiet(text: str) -> None:
 
 def table_of(folder: Path, rows: list[dict[str, Any]]) -> Any:
     return catalog_with(folder, rows).load_table("shop.goods")
+
+
+@pytest.mark.stack
+def test_of_versions_the_current_ones_count(database: Database, tmp_path: Path) -> None:
+    table = table_of(tmp_path, goods())
+    with table.update_schema() as update:
+        update.add_column("_current", BooleanType())
+    rows = [{**row, "_current": True} for row in goods()] + [
+        {**row, "name": "old", "_current": False} for row in goods()
+    ]
+    table.overwrite(pa.Table.from_pylist(rows, schema=table.schema().as_arrow()))
+    found = compare(database, "public", "goods", table, quiet, versions=True)
+    assert (found.equal, found.stored) == (True, 3000)
+    assert not compare(database, "public", "goods", table, quiet).equal
 
 
 @pytest.mark.stack

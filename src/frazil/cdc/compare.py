@@ -16,6 +16,7 @@ from frazil.cdc.values import Form, form_of
 from frazil.clients.postgres import connect
 from frazil.connectors.checks.result import Sum, digest
 from frazil.errors import ConfigError, NotFound
+from frazil.pipeline.transforms.plugin import CURRENT
 
 _BUCKETS = 4096
 _CHUNK = 10_000
@@ -110,10 +111,13 @@ class Database:
                 yield shape.row(row)
 
 
-def compare(database: Database, schema: str, name: str, table: Table, progress: Progress) -> Comparison:
+def compare(
+    database: Database, schema: str, name: str, table: Table, progress: Progress, *, versions: bool = False
+) -> Comparison:
     """Compare a table of PostgreSQL with a table, both as they are now.
 
-    Raises NotFound or ConfigError for a table that cannot be compared, ServiceUnavailable.
+    With `versions` the table keeps those of rows, of which the current ones count. Raises NotFound or ConfigError for a
+    table that cannot be compared, ServiceUnavailable.
     """
     shape = database.shape(schema, name)
     result = Comparison(f"{schema}.{name}", ".".join(table.name()))
@@ -125,18 +129,19 @@ def compare(database: Database, schema: str, name: str, table: Table, progress: 
     progress(f"{result.source}: rows of the database")
     ours, result.rows = _sums(database.rows(schema, name, shape))
     progress(f"{result.source}: rows of {result.target}")
-    theirs, result.stored = _sums(_stored(table, shape))
+    theirs, result.stored = _sums(_stored(table, shape, versions))
     differing = {bucket for bucket in ours.keys() | theirs.keys() if ours.get(bucket) != theirs.get(bucket)}
     if differing:
         progress(f"{result.source}: keys that differ")
-        _name(result, shape, differing, database.rows(schema, name, shape), _stored(table, shape))
+        _name(result, shape, differing, database.rows(schema, name, shape), _stored(table, shape, versions))
     return result
 
 
-def _stored(table: Table, shape: _Shape) -> Iterator[Row]:
+def _stored(table: Table, shape: _Shape, versions: bool) -> Iterator[Row]:
     present = {column.name for column in table.schema().fields}
     selected = tuple(column for column in shape.columns if column in present)
-    for batch in table.scan(selected_fields=selected).to_arrow_batch_reader():
+    rows = f"{CURRENT} = true" if versions else "true"
+    for batch in table.scan(rows, selected_fields=selected).to_arrow_batch_reader():
         for row in batch.to_pylist():
             yield shape.row(row)
 

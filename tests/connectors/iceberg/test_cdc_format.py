@@ -381,3 +381,18 @@ def test_a_capture_that_is_killed_again_and_again(none: Memory, seed: int) -> No
     assert {number: name for number, name in state(driver).items() if number != 99} == {
         number: str(lsn) for number, lsn in source.rows.items() if number != 99
     }
+
+
+def test_changes_of_the_first_transaction_behind_a_new_snapshot_count(none: Memory) -> None:
+    """It names the transaction before it, and may be committed while rows are read."""
+    driver = Driver(*none, FORMAT)
+    send(none, event("c", 1, 400, commit=390, name="before"), read(1, 500, ts=600, name="snapshot"))
+    driver.drain()
+    first = [event("u", 1, 510, commit=490, ts=505, name="first"), event("u", 1, 512, commit=490, ts=505, name="then")]
+    for number in (0, 1):
+        send(none, first[number])
+        driver.drain()
+        assert state(driver) == {1: ("first", "then")[number]}
+    send(none, first[0], event("u", 1, 495, commit=490, ts=498, name="seen"))
+    driver.drain()
+    assert state(driver) == {1: "then"}

@@ -67,7 +67,10 @@ def compared(
     access: Mapping[str, Any],
     say: Callable[[str], None],
 ) -> list[Comparison]:
-    """The comparisons of all tables that follow a table of the database; raises as `compare` does."""
+    """The comparisons of all tables that follow a table of the database; raises as `compare` does.
+
+    Tables that keep each change are left out.
+    """
     from frazil.cdc.compare import Database, compare, tables_of
     from frazil.clients import catalog as catalogs
     from frazil.connectors.connector import open_connector
@@ -87,7 +90,11 @@ def compared(
                 catalog = catalogs.connect(config.catalog_properties, config.catalog_name)
                 names: Sequence[str] = config.tables or tables_with_position(catalog, config.name, config.topics)
                 for table, (schema, source) in tables_of(config.topics, names).items():
-                    found.append(compare(database, schema, source, catalog.load_table(table), say))
+                    mode = config.row_changes.mode_of(table) if config.row_changes is not None else ""
+                    if mode == "append":
+                        continue
+                    loaded, versions = catalog.load_table(table), mode == "history"
+                    found.append(compare(database, schema, source, loaded, say, versions=versions))
     finally:
         database.close()
     return found
