@@ -96,7 +96,7 @@ def advanced(reached: Reached | None, event: EventPosition) -> Reached | None:
         found = Reached(event.commit or 0, event.lsn, event.ts, open=event.commit is None)
     if reached is None:
         return found
-    behind = event.lsn >= reached.commit != found.commit
+    behind = not reached.lsn and event.lsn >= reached.commit
     if (found.commit, found.lsn) < (reached.commit, reached.lsn) and event.ts <= reached.ts and not behind:
         return None
     return replace(found, ts=max(found.ts, reached.ts))
