@@ -66,11 +66,20 @@ def told(settings: Settings, name: str) -> dict[int, list[tuple[str, str | None]
     return found
 
 
+def pass_snapshot(connection: psycopg.Connection[Any]) -> None:
+    """Change a row, until Debezium has noted a position behind its snapshot, which it would take again without one."""
+    (at,) = connection.execute("SELECT pg_current_wal_lsn()").fetchone() or ("0/0",)
+    connection.execute("INSERT INTO users VALUES (0, 'noted', NULL)")
+    noted = "SELECT confirmed_flush_lsn > %s FROM pg_replication_slots"
+    eventually(lambda: connection.execute(noted, [at]).fetchone() == (True,))
+
+
 @pytest.mark.timeout(600)
 def test_each_change_is_kept_once_in_its_order_although_debezium_is_killed(users: Settings) -> None:
     expected = {number: [("R", "user")] for number in (1, 2, 3)}
     eventually(lambda: told(users, HISTORY) == expected)
     with psycopg.connect(**users.postgres_access(), autocommit=True) as connection:
+        pass_snapshot(connection)
         for round_ in range(3):
             with connection.transaction():
                 connection.execute("UPDATE users SET name = 'once' WHERE id = 1")
@@ -82,6 +91,7 @@ def test_each_change_is_kept_once_in_its_order_although_debezium_is_killed(users
                 kill(sources_service(users, {}))
         twice = [("U", "once"), ("U", "twice")] * 3
         versions = {
+            0: [("I", "noted")],
             1: [("R", "user"), *twice],
             2: [("R", "user"), *(("I", f"new {round_}") for round_ in range(3))],
             **{number: [("R" if number == 3 else "I", "user")] for number in (3, 4, 5, 6)},
