@@ -25,7 +25,9 @@ QUERIES = {
     for legend, expression in panel.queries.items()
 }
 """The legends and expressions of all panels, by their place."""
-OF_SOURCES = {place for place in QUERIES if place.startswith("sources: ")}
+OF_SOURCES = {
+    place for place, (_, expression) in QUERIES.items() if place.startswith("sources: ") or "debezium" in expression
+}
 """Those of source connectors, which their runtime tells."""
 
 
