@@ -28,7 +28,7 @@ pytestmark = pytest.mark.stack
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 REFUSED = ("does not fit", "the text is neither true nor false", "the text is not a")
-"""Why `Cast` refuses what Connect wraps or takes for false, and times that `TimestampConverter` has written."""
+"""Reasons of `Cast` against what Connect wraps or takes for false, and times that `TimestampConverter` has written."""
 NAMES = ("a", "b", "c", "d")
 STEPS: list[Step] = [
     ("ReplaceField$Value", {"exclude": "a", "renames": "b:x"}),

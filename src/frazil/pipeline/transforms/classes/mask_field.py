@@ -35,7 +35,7 @@ _FIRST_TIMES: Mapping[str, bytes] = {
     "time": b'"00:00:00"',
     "timestamptz": b'"1970-01-01T00:00:00Z"',
 }
-"""What times become that `TimestampConverter` has written."""
+"""Masks of times that `TimestampConverter` has written, by their type."""
 
 
 def _build(options: Options, part: Part) -> Apply:
