@@ -221,6 +221,12 @@ def test_options_of_a_registry_converter_make_the_converter() -> None:
     )
     assert apicurio.framing == Framing("value", "globalId", 8, apicurio=True)
     assert apicurio.access.urls == ("http://a:1/apis/registry/v3",)
+    json = made(
+        value__converter="ExtJson",
+        value__converter__apicurio__registry__url="http://a:1",
+        **{"value__converter__apicurio__registry__use-id": "globalId"},
+    )
+    assert (json.type, json.framing) == ("KCONNECT", Framing("value", "globalId", json=True))
 
 
 def test_decimal_format_is_checked_in_any_case() -> None:

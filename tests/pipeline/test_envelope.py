@@ -86,6 +86,26 @@ def test_types_of_new_columns_are_those_of_the_schema() -> None:
     }  # fmt: skip
 
 
+def test_columns_of_debezium_have_the_types_that_connect_gives_them() -> None:
+    names = {"int32": ("Date", "Time", "Year"), "int64": ("MicroTime", "Timestamp", "NanoTimestamp", "MicroDuration")}
+    members = {
+        f"{name}_{type_}": of(type_, name=f"io.debezium.time.{name}") for type_ in names for name in names[type_]
+    }
+    members["zoned"] = of("string", name="io.debezium.time.ZonedTimestamp")
+    members |= {name: of("string", name=f"io.debezium.data.{name}") for name in ("Json", "Enum", "Uuid")}
+    members["bits"] = of("bytes", name="io.debezium.data.Bits")
+    variable = {**struct(scale=of("int32"), value=of("bytes")), "name": "io.debezium.data.VariableScaleDecimal"}
+    point = struct(x=of("double"), y=of("double"), wkb=of("bytes"), srid=of("int32"))
+    columns = columns_of(json.dumps(struct(**members, variable=variable, point=point)).encode())
+    assert columns is not None
+    kinds = {field.name: str(field.type) for field in columns.fields}
+    assert set(kinds.values()) == {
+        "int", "long", "string", "binary", "struct<scale: int, value: binary>",
+        "struct<x: double, y: double, wkb: binary, srid: int>",
+    }  # fmt: skip
+    assert all(kinds[name] == {"int32": "int", "int64": "long"}[name.split("_")[1]] for name in members if "_" in name)
+
+
 def test_values() -> None:
     columns = _columns(ALL)
     payload = {

@@ -219,6 +219,17 @@ def test_new_columns_of_what_transformations_leave_have_the_types_of_the_schema(
     }
 
 
+def test_transformations_give_null_the_type_that_they_give_a_value() -> None:
+    inner = {**struct(n=of("int64")), "optional": True}
+    null = record(struct(at=of("int64", optional=True), **{"in": inner}), {"at": None, "in": None})
+    steps: tuple[Step, ...] = (
+        ("Flatten$Value", {"delimiter": "_"}),
+        ("TimestampConverter$Value", {"field": "at", "target.type": "Date"}),
+    )
+    _, found = stored(Struct((Field("n", LONG),)), null, steps=steps, evolve=True)
+    assert shown(found) == {"at": "date", "in_n": "long"}
+
+
 TIMES = Struct((Field("at", UTC), Field("day", DATE), Field("inner", Struct((Field("at", UTC),)))))
 
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import Literal
 
 from frazil.declare.definition import COMMON, REQUIRED, ConfigDef, Key, Parsed, Value, invalid_value
-from frazil.declare.registry_converters import REGISTRY_CONVERTERS, registry_keys
+from frazil.declare.registry_converters import BOTH_FORMS, KEPT, NULL_STAYS, REGISTRY_CONVERTERS, registry_keys
 from frazil.declare.validators import at_least
 
 CONNECT_VERSION = "4.3.1"
@@ -43,9 +43,6 @@ _NO_EFFECT: Mapping[Role, str | None] = {
     "value": None,
     "header": "record headers are not stored; a dead letter keeps them as they are",
 }
-_BOTH_FORMS = "numbers and Base64 are both read"
-_NULL_STAYS = "null is stored as null"
-_KEPT = "schemas are kept while they are used"
 
 
 def converter_class(name: str) -> str | None:
@@ -162,7 +159,7 @@ def _json_keys(prefix: str, unused: str | None) -> tuple[Key, ...]:
             default=1000,
             importance="HIGH",
             validator=at_least(0),
-            no_effect=unused or _KEPT,
+            no_effect=unused or KEPT,
             group="Schemas",
             width="MEDIUM",
             display_name="Schema Cache Size",
@@ -185,7 +182,7 @@ def _json_keys(prefix: str, unused: str | None) -> tuple[Key, ...]:
             default="BASE64",
             importance="LOW",
             validator=_decimal_format,
-            no_effect=unused or _BOTH_FORMS,
+            no_effect=unused or BOTH_FORMS,
             group="Serialization",
             width="MEDIUM",
             display_name="Decimal Format",
@@ -196,7 +193,7 @@ def _json_keys(prefix: str, unused: str | None) -> tuple[Key, ...]:
             "Whether a null takes the default value of its field.",
             default=True,
             importance="LOW",
-            no_effect=unused or _NULL_STAYS,
+            no_effect=unused or NULL_STAYS,
             group="Serialization",
             width="MEDIUM",
             display_name="Replace null with default",

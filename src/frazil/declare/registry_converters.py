@@ -7,6 +7,7 @@ from frazil.declare.validators import at_least
 
 AVRO_CONVERTER = "io.confluent.connect.avro.AvroConverter"
 APICURIO_AVRO_CONVERTER = "io.apicurio.registry.utils.converter.AvroConverter"
+APICURIO_JSON_CONVERTER = "io.apicurio.registry.utils.converter.ExtJsonConverter"
 
 JSON_SCHEMA_CONVERTER = "io.confluent.connect.json.JsonSchemaConverter"
 PROTOBUF_CONVERTER = "io.confluent.connect.protobuf.ProtobufConverter"
@@ -14,6 +15,7 @@ PROTOBUF_CONVERTER = "io.confluent.connect.protobuf.ProtobufConverter"
 REGISTRY_CONVERTERS: tuple[str, ...] = (
     AVRO_CONVERTER,
     APICURIO_AVRO_CONVERTER,
+    APICURIO_JSON_CONVERTER,
     JSON_SCHEMA_CONVERTER,
     PROTOBUF_CONVERTER,
 )
@@ -36,7 +38,10 @@ ID_WIDTHS = {
 _URL, _APICURIO = "schema.registry.url", "apicurio.registry."
 _WRITES = "it is for writing"
 _WAITS = "a connector waits and tries again by itself"
-_KEPT = "schemas are kept while they are used"
+KEPT = "schemas are kept while they are used"
+_IN_JSON = "the id is in the JSON of a record"
+BOTH_FORMS = "numbers and Base64 are both read"
+NULL_STAYS = "null is stored as null"
 _NO_EFFECT = {
     "auto.register.schemas": _WRITES,
     "normalize.schemas": _WRITES,
@@ -46,11 +51,11 @@ _NO_EFFECT = {
     "max.retries": _WAITS,
     "retries.wait.ms": _WAITS,
     "retries.max.wait.ms": _WAITS,
-    "max.schemas.per.subject": _KEPT,
-    "schemas.cache.config": _KEPT,
-    "schemas.cache.size": _KEPT,
-    "latest.cache.size": _KEPT,
-    "latest.cache.ttl.sec": _KEPT,
+    "max.schemas.per.subject": KEPT,
+    "schemas.cache.config": KEPT,
+    "schemas.cache.size": KEPT,
+    "latest.cache.size": KEPT,
+    "latest.cache.ttl.sec": KEPT,
 }
 _AVRO_NO_EFFECT = {
     "avro.remove.java.properties": _WRITES,
@@ -64,8 +69,8 @@ _JSON_NO_EFFECT = {
     "json.write.dates.iso8601": _WRITES,
     "object.additional.properties": _WRITES,
     "use.optional.for.nonrequired": "what a schema does not require may be absent anyway",
-    "decimal.format": "numbers and Base64 are both read",
-    "replace.null.with.default": "null is stored as null",
+    "decimal.format": BOTH_FORMS,
+    "replace.null.with.default": NULL_STAYS,
 }
 _PROTOBUF_NO_EFFECT = {
     "scrub.invalid.names": "it is for writing: names in Protobuf schemas are valid",
@@ -83,15 +88,26 @@ _APICURIO_NO_EFFECT = {
     "artifact-resolver-strategy": _WRITES,
     "artifact.group-id": _WRITES,
     "artifact.artifact-id": _WRITES,
-    "headers.enabled": "ids in headers are always read",
+}
+_APICURIO_JSON_NO_EFFECT = {
+    f"{_APICURIO}id-handler": _IN_JSON,
+    f"{_APICURIO}headers.enabled": _IN_JSON,
+    "schemas.cache.size": KEPT,
+    "decimal.format": BOTH_FORMS,
+    "replace.null.with.default": NULL_STAYS,
 }
 
 
 def registry_keys(class_name: str, role: str, unused: str | None) -> tuple[Key, ...]:
     """Keys of a converter with its prefix; `unused` says why records of this role are not read."""
-    made = _apicurio() if class_name == APICURIO_AVRO_CONVERTER else _confluent(role)
-    own = {JSON_SCHEMA_CONVERTER: _json, PROTOBUF_CONVERTER: _protobuf}.get(class_name, _avro)()
-    return tuple(_placed(key, f"{role}.converter.", unused) for key in (*made, *own))
+    registry = _apicurio() if class_name in (APICURIO_AVRO_CONVERTER, APICURIO_JSON_CONVERTER) else _confluent(role)
+    own = {
+        APICURIO_AVRO_CONVERTER: _apicurio_avro,
+        APICURIO_JSON_CONVERTER: _apicurio_json,
+        JSON_SCHEMA_CONVERTER: _json,
+        PROTOBUF_CONVERTER: _protobuf,
+    }.get(class_name, _avro)
+    return tuple(_placed(key, f"{role}.converter.", unused) for key in (*registry, *own()))
 
 
 def _placed(key: Key, prefix: str, unused: str | None) -> Key:
@@ -166,10 +182,7 @@ def _confluent(role: str) -> Iterator[Key]:
         yield _ignored(name, reason)
 
 
-def _apicurio() -> Iterator[Key]:
-    yield Key(f"{_APICURIO}url", "LIST", "URLs of the registry, asked in turn.", REQUIRED, "HIGH")
-    yield Key(f"{_APICURIO}auth.username", "STRING", "User at the registry.", "")
-    yield Key(f"{_APICURIO}auth.password", "PASSWORD", "Password at the registry.", "")
+def _apicurio_avro() -> Iterator[Key]:
     yield Key(
         f"{_APICURIO}id-handler",
         "CLASS",
@@ -178,10 +191,23 @@ def _apicurio() -> Iterator[Key]:
         validator=_one_of(*ID_WIDTHS),
         recommended=tuple(ID_WIDTHS),
     )
+    yield _ignored(f"{_APICURIO}headers.enabled", "ids in headers are always read")
+    yield from _avro()
+
+
+def _apicurio_json() -> Iterator[Key]:
+    for name, reason in _APICURIO_JSON_NO_EFFECT.items():
+        yield _ignored(name, reason)
+
+
+def _apicurio() -> Iterator[Key]:
+    yield Key(f"{_APICURIO}url", "LIST", "URLs of the registry, asked in turn.", REQUIRED, "HIGH")
+    yield Key(f"{_APICURIO}auth.username", "STRING", "User at the registry.", "")
+    yield Key(f"{_APICURIO}auth.password", "PASSWORD", "Password at the registry.", "")
     yield Key(
         f"{_APICURIO}use-id",
         "STRING",
-        "Which of its numbers that id is: contentId or globalId.",
+        "Which of the registry's numbers records have: contentId or globalId.",
         "contentId",
         validator=_one_of("contentId", "globalId"),
         recommended=("contentId", "globalId"),

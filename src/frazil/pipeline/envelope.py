@@ -21,7 +21,7 @@ from frazil.pipeline.convert.base64_decimals import decimal_text
 from frazil.pipeline.convert.origins import with_origins, without_origins
 from frazil.pipeline.convert.strict import ConversionError, parse_object
 from frazil.pipeline.rows import Rows
-from frazil.pipeline.schemas.connect import DATE, DECIMAL, TIME, TIMESTAMP
+from frazil.pipeline.schemas.connect import DATE, DECIMAL, TIME, TIMESTAMP, ConnectSchema
 from frazil.pipeline.schemas.converter import Run
 from frazil.pipeline.types import Field, List, Map, Scalar, ScalarKind, Struct, Type
 from frazil.pipeline.values import Columns, Ints, Prepared, Values
@@ -89,22 +89,8 @@ class _Envelope(msgspec.Struct, forbid_unknown_fields=True):
     payload: msgspec.Raw
 
 
-class _Schema(msgspec.Struct):
-    """A schema as JsonConverter writes it; members of a struct have `field`."""
-
-    type: str
-    name: str | None = None
-    version: int | None = None
-    field: str | None = None
-    parameters: dict[str, str] | None = None
-    fields: list[_Schema] | None = None
-    items: _Schema | None = None
-    keys: _Schema | None = None
-    values: _Schema | None = None
-
-
 _envelope = msgspec.json.Decoder(_Envelope).decode
-_schema = msgspec.json.Decoder(_Schema).decode
+_schema = msgspec.json.Decoder(ConnectSchema).decode
 
 
 @dataclass(frozen=True)
@@ -230,7 +216,7 @@ def _compiled(schema: bytes) -> _Compiled:
     return _Compiled(type_, columns if isinstance(columns, Struct) else None, rewrite)
 
 
-def _compile(schema: _Schema, left: int = _DEEPEST) -> tuple[Type, Rewrite | None]:
+def _compile(schema: ConnectSchema, left: int = _DEEPEST) -> tuple[Type, Rewrite | None]:
     """Make the column type of a schema, and the function that rewrites its JSON, None where nothing has to be.
 
     `left` levels of schemas may be inside of each other.
@@ -238,21 +224,21 @@ def _compile(schema: _Schema, left: int = _DEEPEST) -> tuple[Type, Rewrite | Non
     if not left:
         raise ValueError("it is nested too deeply")
     match schema:
-        case _Schema(type="struct"):
+        case ConnectSchema(type="struct"):
             members = {member.field or "": _compile(member, left - 1) for member in schema.fields or ()}
             fields = tuple(Field(name, type_) for name, (type_, _) in members.items())
             return Struct(fields, origin=schema.name or ""), _members(
                 {name: rewrite for name, (_, rewrite) in members.items() if rewrite}
             )
-        case _Schema(type="array", items=_Schema() as items):
+        case ConnectSchema(type="array", items=ConnectSchema() as items):
             type_, rewrite = _compile(items, left - 1)
             return List(type_), None if rewrite is None else _elements(rewrite)
-        case _Schema(type="map", keys=_Schema() as keys, values=_Schema() as values):
+        case ConnectSchema(type="map", keys=ConnectSchema() as keys, values=ConnectSchema() as values):
             key, key_rewrite = _compile(keys, left - 1)
             type_, rewrite = _compile(values, left - 1)
             as_it_is = str(key) == "string" and rewrite is None
             return Map(key, type_), None if as_it_is else _entries(key_rewrite, rewrite)
-        case _Schema(type="bytes", name=name, parameters=parameters) if name == DECIMAL:
+        case ConnectSchema(type="bytes", name=name, parameters=parameters) if name == DECIMAL:
             scale = int((parameters or {}).get("scale", "0"))
             if not 0 <= scale <= _MAX_PRECISION:
                 raise ValueError(f"a decimal of scale {scale}")

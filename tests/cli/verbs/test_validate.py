@@ -3,6 +3,7 @@ from __future__ import annotations
 import json
 import os
 import uuid
+from collections.abc import Collection
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +15,11 @@ from frazil.cli.main import app
 from frazil.clients.catalog import connect
 from frazil.clients.kafka import groups as kafka_groups
 from frazil.clients.kafka import topics as kafka_topics
+from frazil.clients.registry.access import RegistryAccess
+from frazil.clients.registry.client import RegistryClient
 from frazil.environment.settings import Settings
 from frazil.errors import ConfigError, UsageError
+from frazil.pipeline.schemas.encode import encoder
 from frazil.stack.local import LocalStack
 from tests.harness import EVENTS, event, send
 
@@ -96,10 +100,10 @@ class Place:
     def send(self, *records: bytes | None) -> None:
         send(self.settings.bootstrap_servers, self.name, records, partition=1)
 
-    def validate(self, *options: str, **more: str) -> Result:
+    def validate(self, *options: str, without: Collection[str] = (), **more: str) -> Result:
         catalog = {f"iceberg.catalog.{k}": v for k, v in self.settings.catalog_properties().items()}
         config = {**CONFIG, **catalog, "topics": self.name, "iceberg.tables": self.table_name}
-        config |= more
+        config = {key: value for key, value in (config | more).items() if key not in without}
         env = {**self.settings.env, "FRAZIL_ENV_FILE": os.devnull}
         return validate(self.folder, {"name": self.name, **config}, *options, env=env)
 
@@ -154,6 +158,27 @@ def test_a_sample_of_records_with_their_schema(place: Place) -> None:
     place.send(json.dumps({"schema": {"type": "struct", "fields": fields}, "payload": payload}).encode())
     result = place.validate("--sample", "5", "-o", "json", **{"value.converter.schemas.enable": "true"})
     assert (result.exit_code, json.loads(result.stdout)["sample"]["records"][0]["verdict"]) == (0, "stored")
+
+
+@pytest.mark.stack
+def test_a_sample_of_records_whose_schema_is_in_a_registry(place: Place, registry: Settings) -> None:
+    cents = {"type": "bytes", "logicalType": "decimal", "precision": 9, "scale": 2}
+    fields = [{"name": "id", "type": "long"}, {"name": "time", "type": "string"}, {"name": "price", "type": cents}]
+    schema = json.dumps({"type": "record", "name": "Sale", "fields": fields})
+    client = RegistryClient(RegistryAccess((registry.registry_url,)))
+    encode = encoder(client, f"{place.name}-value", schema, protobuf=False)
+    place.send(encode(b'{"id": 1, "time": "2026-03-01T00:00:00Z", "price": 1.25}'), b"no Avro")
+    converter = {
+        "value.converter": "io.confluent.connect.avro.AvroConverter",
+        "value.converter.schema.registry.url": registry.registry_url,
+        "iceberg.tables.evolve-schema-enabled": "true",
+    }
+    result = place.validate("--sample", "5", "-o", "json", without=("value.converter.schemas.enable",), **converter)
+    body = json.loads(result.stdout)["sample"]
+    assert [each["verdict"] for each in body["records"]] == ["stored", "dead letter"]
+    assert "does not begin with the id of a schema" in body["records"][1]["reason"]
+    (table,) = body["tables"]
+    assert (table["changes"], table["rows"][0]["price"]) == ({"price": "decimal(38,2)"}, "1.25")
 
 
 @pytest.mark.stack

@@ -19,7 +19,7 @@ from frazil.clients.registry.access import RegistryAccess
 from frazil.errors import ServiceUnavailable
 from frazil.pipeline.convert.decode import DecodeSpec
 from frazil.pipeline.convert.strict import ConversionError
-from frazil.pipeline.schemas.connect import ProtobufOptions
+from frazil.pipeline.schemas.connect import DECIMAL, ProtobufOptions
 from frazil.pipeline.schemas.converter import RegistryConverter
 from frazil.pipeline.schemas.protobuf_files import compile_protobuf, message_class, message_of
 from frazil.pipeline.schemas.wire import Framing
@@ -186,6 +186,41 @@ def test_records_become_rows_with_the_types_of_their_schemas(registry: Registry)
     assert {row["at"].isoformat() for row in rows} == {"2023-11-14T22:13:20.123000+00:00"}
     assert {letter.offset: letter.value for letter in result.dead} == {3: b"bad", 4: values[4]}
     assert result.skipped == {"tombstone": 1}
+
+
+PRICED = {
+    "type": "struct",
+    "name": "Sale",
+    "fields": [
+        {"field": "id", "type": "int64"},
+        {"field": "price", "type": "bytes", "name": DECIMAL, "parameters": {"scale": "2"}},
+    ],
+}
+
+
+def test_json_of_apicurio_has_its_id_beside_the_payload() -> None:
+    answers = {"/ids/contentIds/7/references": [], "/ids/contentIds/7": PRICED}
+    answers |= {"/ids/contentIds/8/references": [], "/ids/contentIds/8": {"title": "no schema of Connect"}}
+    with served(answers) as own:
+        access = RegistryAccess((own.url,), "apicurio")
+        found = RegistryConverter("C", "KCONNECT", access, Framing(kind="contentId", json=True))
+        schema, payload = split(found, b'{"schemaId": 7, "payload": {"id": 1.0, "price": "MDk="}}')
+        assert (schema["name"], payload) == ("Sale", {"id": 1.0, "price": "MDk="})
+        assert found.split(b'{"payload": null, "schemaId": 7}', (), "t")[1] == b"null"
+        for value, reason in (
+            (b'{"id": 1}', "the value is not an object of schemaId and payload: "),
+            (b"\0\0\0\0\7{}", "the value is not an object of schemaId and payload: "),
+            (b'{"schemaId": 8, "payload": {}}', "the schema with contentId 8 cannot be used: it is no schema of Kafka"),
+            (b'{"schemaId": 9, "payload": {}}', "the registry has no schema with contentId 9"),
+        ):
+            with pytest.raises(ConversionError, match=reason):
+                found.split(value, (), "t")
+        columns = Struct((Field("id", Scalar("long")), Field("price", Scalar("decimal", 10, 2))))
+        writer = Memory()
+        spec = TaskSpec((TableSpec("db.t", DecodeSpec(columns, True), writer),), envelope=found)
+        run(chunks([Row(0, b'{"schemaId": 7, "payload": {"id": 1, "price": "MDk="}}')]), spec)
+        (table,) = writer.tables
+        assert table.to_pylist() == [{"id": 1, "price": Decimal("123.45")}]
 
 
 def test_json_with_a_schema_of_a_registry(registry: Registry) -> None:

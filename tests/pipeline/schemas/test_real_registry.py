@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import struct
 
+import httpx
 import pytest
 
 from frazil.clients.registry.access import apicurio_access, confluent_access
@@ -46,3 +47,18 @@ def test_both_apis_give_the_schema(
     assert converter.split(record, (), "t")[1] == payload
     header = ("apicurio.value.contentId", struct.pack(">q", number))
     assert converter.split(body, (header,), "t")[1] == payload
+
+
+def test_a_schema_of_connect_in_the_registry(registry: Settings) -> None:
+    """As Apicurio's converter of JSON keeps it."""
+    schema = {"type": "struct", "name": "Point", "fields": [{"field": "x", "type": "int64", "optional": True}]}
+    content = {"content": json.dumps(schema), "contentType": "application/json"}
+    own = apicurio_access({"apicurio.registry.url": f"http://{LOOPBACK}:{registry.registry_port}"}, "value.converter.")
+    body = {"artifactId": "point-value", "artifactType": "KCONNECT", "firstVersion": {"content": content}}
+    answer = httpx.post(f"{own.urls[0]}/groups/default/artifacts", json=body)
+    assert answer.is_success, answer.text
+    for kind in ("contentId", "globalId"):
+        converter = RegistryConverter("C", "KCONNECT", own, Framing(kind=kind, json=True))
+        value = {"schemaId": answer.json()["version"][kind], "payload": {"x": 1}}
+        found, payload = converter.split(json.dumps(value).encode(), (), "point")
+        assert (json.loads(found), json.loads(payload)) == (schema, {"x": 1})

@@ -16,7 +16,7 @@ from frazil.clients.calls import timed
 from frazil.clients.registry.access import RegistryAccess
 from frazil.errors import ConfigError, NotFound, ServiceUnavailable, TerminalError
 
-SchemaType = Literal["AVRO", "PROTOBUF", "JSON"]
+SchemaType = Literal["AVRO", "PROTOBUF", "JSON", "KCONNECT"]
 IdKind = Literal["id", "guid", "contentId", "globalId"]
 
 _UNKNOWN_S = 10.0

@@ -7,6 +7,7 @@ from frazil.clients.registry.client import SchemaType
 from frazil.declare.definition import Parsed
 from frazil.declare.registry_converters import (
     APICURIO_AVRO_CONVERTER,
+    APICURIO_JSON_CONVERTER,
     ID_WIDTHS,
     JSON_SCHEMA_CONVERTER,
     PROTOBUF_CONVERTER,
@@ -52,11 +53,14 @@ def registry_converter(class_name: str, part: Part, parsed: Parsed) -> RegistryC
         flag("connect.meta.data"),
         flag("flatten.singleton.unions"),
     )
-    if class_name == APICURIO_AVRO_CONVERTER:
-        width = ID_WIDTHS[parsed.text(f"{prefix}apicurio.registry.id-handler")]
+    if class_name in (APICURIO_AVRO_CONVERTER, APICURIO_JSON_CONVERTER):
         id_kind = cast(Literal["contentId", "globalId"], parsed.text(f"{prefix}apicurio.registry.use-id"))
+        own = apicurio_access(options, prefix)
+        if class_name == APICURIO_JSON_CONVERTER:
+            return RegistryConverter(class_name, "KCONNECT", own, Framing(part, id_kind, json=True))
+        width = ID_WIDTHS[parsed.text(f"{prefix}apicurio.registry.id-handler")]
         framing = Framing(part, id_kind, 8 if width == 8 else 4, apicurio=True)
-        return RegistryConverter(class_name, "AVRO", apicurio_access(options, prefix), framing, options=read)
+        return RegistryConverter(class_name, "AVRO", own, framing, options=read)
     subject = cast(SubjectName, SUBJECT_NAMES[parsed.text(f"{prefix}{part}.subject.name.strategy")])
     access = confluent_access(options, prefix)
     if class_name == PROTOBUF_CONVERTER:

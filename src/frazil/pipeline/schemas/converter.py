@@ -21,9 +21,16 @@ from frazil.pipeline.schemas.avro import avro_to_connect, parse_avro
 from frazil.pipeline.schemas.avro_columns import AvroColumns, Unreadable
 from frazil.pipeline.schemas.avro_reader import avro_reader
 from frazil.pipeline.schemas.avro_text import Ints, Texts
-from frazil.pipeline.schemas.connect import PLAIN, ConnectOptions, ProtobufOptions, SchemaError, UnfitRecord
+from frazil.pipeline.schemas.connect import (
+    PLAIN,
+    ConnectOptions,
+    ConnectSchema,
+    ProtobufOptions,
+    SchemaError,
+    UnfitRecord,
+)
 from frazil.pipeline.schemas.json_schemas import json_to_connect
-from frazil.pipeline.schemas.wire import Framing, Message
+from frazil.pipeline.schemas.wire import Framing, Message, json_record
 
 SubjectName = Literal["topic", "record", "topic-record"]
 
@@ -144,6 +151,8 @@ class _Reader:
         try:
             if isinstance(options, ProtobufOptions):
                 return self._compile_protobuf(id_, message, topic, found, options)
+            if wanted == "KCONNECT":
+                return self._compile_connect(found)
             if wanted == "JSON":
                 return self._compile_json(id_, topic, found, options)
             return self._compile_avro(id_, topic, found, options)
@@ -169,6 +178,14 @@ class _Reader:
         except Unreadable:
             columns = None
         return Compiled(schema.to_json(), avro_reader(parsed, options), columns)
+
+    def _compile_connect(self, found: Registered) -> Compiled:
+        try:
+            schema = msgspec.json.decode(found.text, type=ConnectSchema)
+        except (msgspec.MsgspecError, RecursionError) as error:
+            raise SchemaError(f"it is no schema of Kafka Connect: {error}") from None
+        part = self._converter.framing.part
+        return Compiled(schema.to_json(), lambda value, start: json_record(value, part).payload)
 
     def _compile_json(self, id_: SchemaId, topic: str, found: Registered, options: ConnectOptions) -> Compiled:
         schema, read = json_to_connect(found.text, found.references, options)

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
+import msgspec
 import numpy as np
 
 from frazil.clients.kafka.headers import Headers
@@ -19,6 +20,15 @@ Part = Literal["key", "value"]
 Message = tuple[int, ...] | str
 """A message of Protobuf, by its indexes in the file and in the messages around it, or by its name."""
 
+
+class JsonRecord(msgspec.Struct, forbid_unknown_fields=True):
+    """A record of Apicurio's converter of JSON."""
+
+    schemaId: int
+    payload: msgspec.Raw
+
+
+_json_record = msgspec.json.Decoder(JsonRecord).decode
 _NUMBER = struct.Struct(">i").unpack_from
 _LONG = struct.Struct(">q").unpack_from
 _GUID_BYTES = 16
@@ -31,7 +41,7 @@ class Framing:
 
     `kind` is what a number before the bytes is, `width` how many bytes it has. With `apicurio` headers are those of
     Apicurio's converters, else Confluent's. `messages`: a record says which message of its schema it is, as those of
-    Protobuf do.
+    Protobuf do. `json`: a record is an object of the number and the payload.
     """
 
     part: Part = "value"
@@ -39,12 +49,15 @@ class Framing:
     width: Literal[4, 8] = 4
     apicurio: bool = False
     messages: bool = False
+    json: bool = False
 
     def find(self, data: bytes, headers: Headers) -> tuple[SchemaId, Message, int]:
         """Find the id, the message, and the place where the record itself begins.
 
         The message is `(0,)` where records do not say. Raises ConversionError when there is no id.
         """
+        if self.json:
+            return SchemaId(self.kind, json_record(data, self.part).schemaId), _FIRST, 0
         id_, start, own = self._find(data, headers)
         if not self.messages:
             return id_, _FIRST, start
@@ -101,6 +114,14 @@ class Framing:
 
 
 _FIRST: Message = (0,)
+
+
+def json_record(data: bytes, part: Part) -> JsonRecord:
+    """Read such a record. Raises ConversionError for any other."""
+    try:
+        return _json_record(data)
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
+        raise ConversionError("", f"the {part} is not an object of schemaId and payload: {error}") from None
 
 
 def _indexes(data: bytes, at: int, what: str) -> tuple[Message, int]:

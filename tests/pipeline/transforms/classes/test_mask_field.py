@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from frazil.pipeline.convert.strict import StageError
-from tests.pipeline.transforms.chains import after
+from tests.pipeline.transforms.chains import after, applied, chain, text
 
 
 @pytest.mark.parametrize(
@@ -22,6 +22,17 @@ from tests.pipeline.transforms.chains import after
 )
 def test_a_value_loses_its_meaning_and_keeps_its_kind(value: bytes | None, expected: bytes | None) -> None:
     assert after(("MaskField$Value", {"fields": "a"}), value) == expected
+
+
+@pytest.mark.parametrize(
+    ("target", "expected"),
+    [("Date", b'"1970-01-01"'), ("Time", b'"00:00:00"'), ("Timestamp", b'"1970-01-01T00:00:00Z"')],
+)
+def test_a_time_of_another_transformation_stays_one(target: str, expected: bytes) -> None:
+    converted = ("TimestampConverter$Value", {"field": "a", "target.type": target})
+    made = applied(chain(converted, ("MaskField$Value", {"fields": "a"})), b'{"a":1700000000123}')
+    assert made is not None
+    assert text(made.value) == b'{"a":' + expected + b"}"
 
 
 @pytest.mark.parametrize(

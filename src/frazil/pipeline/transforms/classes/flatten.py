@@ -6,7 +6,20 @@ from collections.abc import Mapping
 
 from frazil.declare.definition import Key
 from frazil.pipeline.transforms.plugin import KEY_OR_VALUE, Options, Transformation, text
-from frazil.pipeline.transforms.record import Apply, DataError, Json, Part, Raw, Record, members, object_of, raw_bytes
+from frazil.pipeline.transforms.record import (
+    NULL,
+    Apply,
+    DataError,
+    Json,
+    Part,
+    Raw,
+    Record,
+    is_null,
+    members,
+    object_of,
+    raw_bytes,
+)
+from frazil.pipeline.types import Struct, Typed
 
 _OBJECT = 0x7B
 _MAX_DEPTH = 100
@@ -25,6 +38,8 @@ def _build(options: Options, part: Part) -> Apply:
             left -= len(full)
             if left < 0:
                 raise DataError("the names that its fields would get are too long together")
+            if type(value) is Typed and isinstance(value.type, Struct) and is_null(value):
+                value = {field.name: Typed(NULL, field.type) for field in value.type.fields}
             first = bytes(value)[0] if type(value) is Raw else _OBJECT if type(value) is dict else raw_bytes(value)[0]
             if first == _OBJECT:
                 left = lift(object_of(value, name), full, into, left, depth + 1)

@@ -14,6 +14,7 @@ from frazil.pipeline.transforms.plugin import KEY_OR_VALUE, REPLACE_NULL, Option
 from frazil.pipeline.transforms.record import (
     Apply,
     DataError,
+    Json,
     Part,
     Raw,
     Record,
@@ -24,10 +25,17 @@ from frazil.pipeline.transforms.record import (
     raw_bytes,
     retyped,
 )
-from frazil.pipeline.types import STRING, Scalar, Type
+from frazil.pipeline.types import STRING, Scalar, Type, Typed
 
 _MASKS: Mapping[str, Any] = {"string": "", "boolean": False}
 _EMPTY: Mapping[int, bytes] = {0x22: b'""', 0x7B: b"{}", 0x5B: b"[]", 0x74: b"false", 0x66: b"false"}
+
+_FIRST_TIMES: Mapping[str, bytes] = {
+    "date": b'"1970-01-01"',
+    "time": b'"00:00:00"',
+    "timestamptz": b'"1970-01-01T00:00:00Z"',
+}
+"""Masks of times that `TimestampConverter` has written, by their type."""
 
 
 def _build(options: Options, part: Part) -> Apply:
@@ -44,7 +52,7 @@ def _build(options: Options, part: Part) -> Apply:
             value = found.get(name)
             if value is not None and not is_null(value):
                 raw = raw_bytes(value)
-                masked = Raw(_empty(raw)) if replacement is None else replacement.of(name, raw)
+                masked = Raw(_empty(raw, value)) if replacement is None else replacement.of(name, raw)
                 found[name] = masked if type(value) is Raw else retyped(masked, value)
 
     return apply
@@ -79,7 +87,9 @@ def _masked(type_: Type) -> Any:
     return _MASKS.get(type_.kind, 0)
 
 
-def _empty(raw: bytes) -> bytes:
+def _empty(raw: bytes, value: Json) -> bytes:
+    if raw[0] == 0x22 and isinstance(value, Typed) and isinstance(value.type, Scalar):
+        return _FIRST_TIMES.get(value.type.kind, b'""')
     found = _EMPTY.get(raw[0])
     if found is not None:
         return found

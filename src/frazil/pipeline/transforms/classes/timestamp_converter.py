@@ -34,7 +34,7 @@ from frazil.pipeline.transforms.record import (
     replace,
     string,
 )
-from frazil.pipeline.types import Scalar, Typed
+from frazil.pipeline.types import STRING, Scalar, Typed
 from frazil.text.java_dates import JavaDateFormat
 
 _UNITS: Final[Mapping[str, int]] = {
@@ -45,6 +45,7 @@ _UNITS: Final[Mapping[str, int]] = {
 }
 _EPOCH = dt.datetime(1970, 1, 1)
 _TYPES: Final = {"Date": Scalar("date"), "Time": Scalar("time"), "Timestamp": Scalar("timestamptz")}
+_RESULTS: Final = {**_TYPES, "unix": Scalar("long"), "string": STRING}
 
 
 def _build(options: Options, part: Part) -> Apply:
@@ -53,7 +54,8 @@ def _build(options: Options, part: Part) -> Apply:
     unit = _UNITS[text(options, "unix.precision")]
     pattern = text(options, "format")
     form = JavaDateFormat(pattern) if pattern.strip() else None
-    write = _writer(text(options, "target.type"), unit, form)
+    target = text(options, "target.type")
+    write, result = _writer(target, unit, form), _RESULTS[target]
 
     def convert(value: Json, what: str) -> Json:
         try:
@@ -61,17 +63,21 @@ def _build(options: Options, part: Part) -> Apply:
         except ValueError as error:
             raise DataError(f"{what}: {error}") from None
 
+    def noted(value: Json, record: Record) -> Json:
+        """Note the type of a value of a record with a schema, also of null."""
+        return Typed(Raw(raw_bytes(value)), result) if record.typed else value
+
     def apply(record: Record) -> None:
         found = members(record, part)
         if found is not None:
             value = found.get(name)
-            if value is not None and not is_null(value):
-                found[name] = convert(value, name)
+            if value is not None:
+                found[name] = noted(value if is_null(value) else convert(value, name), record)
 
     def apply_whole(record: Record) -> None:
         found = looked_at(record, part)
         if found is not None:
-            replace(record, part, convert(found, f"the {part}"))
+            replace(record, part, noted(convert(found, f"the {part}"), record))
 
     return apply if name else apply_whole
 
