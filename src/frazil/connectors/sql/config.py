@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -12,7 +13,7 @@ from frazil.connectors.iceberg.config.row_changes import row_changes
 from frazil.connectors.keys.sink_definition import sink_definition
 from frazil.connectors.objects.config import object_sink
 from frazil.connectors.objects.config.object_sink import ObjectSinkConfig, check_object_sink, object_sink_definition
-from frazil.connectors.sql.columns import parse_columns
+from frazil.connectors.sql.columns import parse_columns, spark_columns
 from frazil.connectors.sql.parts import NeedsState, StatementError
 from frazil.connectors.sql.state_config import (
     DEDUP_KEYS,
@@ -101,6 +102,13 @@ class StatementConfig:
     statement: Statement
     columns: Mapping[str, Struct]
     state: StateConfig
+
+    @property
+    def digest(self) -> str:
+        """Tells a statement, its columns and its keys about state from others."""
+        columns = [f"{topic}: {spark_columns(each)}" for topic, each in self.columns.items()]
+        parts = [self.statement.text, *columns, self.state.watermarks, self.state.dedup_keys, self.statement.updates]
+        return hashlib.sha256("\n".join(map(str, parts)).encode()).hexdigest()
 
 
 def to_objects(config: Mapping[str, str | None]) -> bool:

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 
 import pyarrow as pa
 from pyiceberg.catalog import Catalog
 
 from frazil.clients import catalog as catalogs
+from frazil.connectors.backfill import Backfill, span_offsets
+from frazil.connectors.dead_letters import dead_letter_queue
 from frazil.connectors.iceberg.config.iceberg_sink import IcebergSinkConfig
 from frazil.connectors.iceberg.position.alter import alter_positions
 from frazil.connectors.iceberg.sink import IcebergSink
 from frazil.connectors.positions import Changes
 from frazil.connectors.sample import Sample
 from frazil.connectors.sink import SinkContext
-from frazil.connectors.source import topics_of
+from frazil.connectors.source import task_source, topics_of
 from frazil.connectors.sql.config import sql_config
 from frazil.connectors.sql.reference import ReferenceTables
 from frazil.connectors.sql.state_task import StatefulSinkTask
@@ -22,7 +25,8 @@ from frazil.connectors.sql.statement_sink import StatementSink
 from frazil.connectors.sql.task import SqlSinkTask
 from frazil.pipeline.executor import Executor
 from frazil.pipeline.letters.deadletter import DeadLetterQueue
-from frazil.pipeline.source import Source
+from frazil.pipeline.report import BatchReport
+from frazil.pipeline.source import Source, ranges_between
 
 
 class SqlSink(StatementSink, IcebergSink):
@@ -67,6 +71,23 @@ class SqlSink(StatementSink, IcebergSink):
         executor = on_spark()
         say(f"computing the rows of {len(records):,} records")
         return sample(config, self._own, self._catalog(), records, most_rows, executor)
+
+    def backfill(self, since_ms: int | None, until_ms: int | None) -> Backfill:
+        """See `Sink`."""
+        from frazil.connectors.sql.backfill import StatementBackfill
+
+        config, bootstrap = self._config, self._bootstrap
+        topics = topics_of(config, bootstrap)
+        begin, end = span_offsets(bootstrap, topics, since_ms, until_ms, committed=config.reads_committed)
+        found = StatementBackfill(self._own, config, bootstrap, self._catalog(), begin, end)
+        done, remarks = found.standing()
+
+        def run(executor: Executor) -> BatchReport:
+            named = replace(config, name=found.position)
+            letters = dead_letter_queue(named, bootstrap, self._class, topics, config.catalog_properties)
+            return found.run(executor, task_source(config, bootstrap, headers=self._reads_headers), letters)
+
+        return Backfill(found.position, config.tables[0], ranges_between(begin, end), done, remarks, run)
 
     def _tables(self) -> Callable[[], Sequence[pa.Table]]:
         """See `StatementSink`."""
