@@ -20,7 +20,7 @@ from frazil.errors import UsageError
 from frazil.pipeline.offsets import Offsets
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from pyspark.sql import DataFrame, SparkSession
 
     from frazil.connectors.checks.result import RangeCheck
     from frazil.connectors.sample import Sample
@@ -99,6 +99,20 @@ class Connector:
 
         with closing(SparkJobs(spark)) as jobs:
             return drain(self._opened, jobs.of(self.name), observe)
+
+    def dataframe(
+        self, spark: SparkSession, topic: str = "", since: datetime | None = None, until: datetime | None = None
+    ) -> DataFrame:
+        """Make a frame of the records of a topic that came between two times, as the statement of a SQL connector
+        sees them: converted, transformed, with the columns of frazil.sql.schema and `_topic`, `_offset` and so on.
+
+        The offsets are found now; the records are read each time that the frame is computed. Bad records are left out
+        with errors.tolerance=all, else the frame fails. Nothing is written, no position moves. Without a `topic` it is
+        the only one, or all those of a pattern. Raises UsageError for a connector without a statement.
+        """
+        times = (None if time is None else round(time.timestamp() * 1000) for time in (since, until))
+        with self._opened.hiding() as sink:
+            return sink.records(spark, topic, *times)
 
     def backfill(
         self, spark: SparkSession, since: datetime | None = None, until: datetime | None = None, *, again: bool = False

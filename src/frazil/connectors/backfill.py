@@ -11,6 +11,9 @@ from frazil.pipeline.executor import Executor
 from frazil.pipeline.offsets import Offsets
 from frazil.pipeline.report import BatchReport
 
+RECORDS_PER_TASK = 100_000
+"""Records that a task has in memory."""
+
 
 @dataclass(frozen=True)
 class Backfill:

@@ -24,6 +24,8 @@ from frazil.pipeline.report import BatchReport
 from frazil.pipeline.source import check_progress
 
 if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
     from frazil.connectors.backfill import Backfill
     from frazil.connectors.checks.compare import Limits, Progress
     from frazil.connectors.checks.result import RangeCheck
@@ -200,6 +202,15 @@ class Sink(ABC):
         raise UsageError(
             f"{self.name} cannot be backfilled: a backfill is for connectors of class frazil.SqlConnector with an "
             "Iceberg table. Nothing was done"
+        )
+
+    def records(self, session: SparkSession, topic: str, since_ms: int | None, until_ms: int | None) -> DataFrame:
+        """Make a frame of the records of a topic between two of Kafka's times in epoch ms; see `api.Connector`.
+
+        Raises UsageError where records have no columns that are known before, NotFound or ServiceUnavailable.
+        """
+        raise UsageError(
+            f"records of {self.name} have no columns; a frame is for connectors of class frazil.SqlConnector"
         )
 
     def refusals(self) -> list[str]:

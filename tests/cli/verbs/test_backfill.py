@@ -28,7 +28,7 @@ def test_a_connector_without_a_statement_is_refused(tmp_path: Path) -> None:
 @pytest.mark.stack
 def test_it_tells_what_it_would_do_does_it_once_and_asks_before_it_doubles(stack: LocalStack, tmp_path: Path) -> None:
     servers = stack.settings.bootstrap_servers
-    kafka_topics.ensure_topics(servers, {"past": (1, {})})
+    kafka_topics.ensure_topics(servers, {"past": (1, {"retention.ms": "-1"})})
     send(servers, "past", [json.dumps({"id": n, "page": "ab"[n % 2]}).encode() for n in range(5)], timestamp=1_000_000)
     send(servers, "past", [json.dumps({"id": n, "page": "c"}).encode() for n in range(3)], timestamp=9_000_000)
     file = tmp_path / "past.json"

@@ -13,6 +13,7 @@ from pyiceberg.table import Table
 from frazil.clients.kafka import client as kafka_client
 from frazil.clients.kafka import topics as kafka_topics
 from frazil.clients.kafka.ranges import Range
+from frazil.connectors.backfill import RECORDS_PER_TASK
 from frazil.connectors.iceberg.batch import Batch
 from frazil.connectors.iceberg.config.iceberg_sink import IcebergSinkConfig
 from frazil.connectors.iceberg.position import start_position
@@ -38,8 +39,6 @@ from frazil.pipeline.task_spec import TaskSpec
 from frazil.text.amounts import counted
 
 _BETWEEN = ".backfill-"
-_RECORDS_PER_TASK = 100_000
-"""Records that a task has in memory."""
 
 
 @dataclass(frozen=True)
@@ -111,7 +110,7 @@ class StatementBackfill:
 
         def read(spec: TaskSpec, one_task: bool) -> TaskResult:
             ranges = spec.ranges()
-            least = -(-sum(map(len, ranges)) // _RECORDS_PER_TASK)
+            least = -(-sum(map(len, ranges)) // RECORDS_PER_TASK)
             shares = divided(ranges, 1 if one_task else max(executor.parallelism, least))
             result = (_grouped if own.statement.state else StatementRuns.run)(runs, spec, source, shares)
             start_position.check_topics(self.bootstrap, identity.topic_ids)

@@ -164,7 +164,7 @@ class StatementRuns:
         write = writing(self.names)
         while True:
             refused = dict(self._refused)
-            scans = [scan for share in shares for scan in _scans(own, share, source, refused, in_order)]
+            scans = [scan for share in shares for scan in scans_of(own, share, source, refused, in_order)]
             try:
                 scanned, left, written = self._do(lambda query: query.run(scans, self._tables, write), what)  # noqa: B023
             except Exception as error:
@@ -250,13 +250,14 @@ class StatementRuns:
         return self._executor.in_session(lambda session: do(self.query), what)
 
 
-def _scans(
+def scans_of(
     topics: Mapping[str, ScannedTopic],
     share: Sequence[Range],
     source: Source,
     refused: Refused,
     in_order: InOrder | None,
 ) -> Iterable[Scan]:
+    """Make the scans of a share of the records: one for each of the topics that it has."""
     for name, topic in topics.items():
         ranges = [one for one in share if one.topic == name]
         if ranges:
