@@ -23,9 +23,11 @@ from frazil.connectors.sql.reference import ReferenceTables
 from frazil.connectors.sql.state_task import StatefulSinkTask
 from frazil.connectors.sql.statement_sink import StatementSink
 from frazil.connectors.sql.task import SqlSinkTask
+from frazil.pipeline.computed import Computed
 from frazil.pipeline.executor import Executor
 from frazil.pipeline.letters.deadletter import DeadLetterQueue
 from frazil.pipeline.report import BatchReport
+from frazil.pipeline.rows import Rows
 from frazil.pipeline.source import Source, ranges_between
 
 
@@ -56,22 +58,6 @@ class SqlSink(StatementSink, IcebergSink):
             remarks.append("The state of the statement is dropped with the position: its next batch begins without.")
         return remarks
 
-    def sample(
-        self, count: int, most_rows: int, say: Callable[[str], None], on_spark: Callable[[], Executor]
-    ) -> Sample:
-        """See `Sink`."""
-        from frazil.clients.kafka.peek import newest_records
-        from frazil.connectors.sql.sample import sample
-
-        config = self._config
-        topics = topics_of(config, self._bootstrap)
-        say(f"reading the newest records of {', '.join(topics)}")
-        records = newest_records(self._bootstrap, topics, count)
-        say("starting Spark")
-        executor = on_spark()
-        say(f"computing the rows of {len(records):,} records")
-        return sample(config, self._own, self._catalog(), records, most_rows, executor)
-
     def backfill(self, since_ms: int | None, until_ms: int | None) -> Backfill:
         """See `Sink`."""
         from frazil.connectors.sql.backfill import StatementBackfill
@@ -88,6 +74,17 @@ class SqlSink(StatementSink, IcebergSink):
             return found.run(executor, task_source(config, bootstrap, headers=self._reads_headers), letters)
 
         return Backfill(found.position, config.tables[0], ranges_between(begin, end), done, remarks, run)
+
+    @property
+    def _target_name(self) -> str:
+        """See `StatementSink`."""
+        return self._config.tables[0]
+
+    def _judge(self, rows: Sequence[Rows], computed: Computed, most_rows: int) -> Sample:
+        """See `StatementSink`."""
+        from frazil.connectors.iceberg.tools.sample import judge
+
+        return judge(self._config, rows, most_rows, computed)
 
     def _tables(self) -> Callable[[], Sequence[pa.Table]]:
         """See `StatementSink`."""

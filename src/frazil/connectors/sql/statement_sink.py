@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -12,10 +13,12 @@ from frazil.connectors.backfill import RECORDS_PER_TASK, span_offsets
 from frazil.connectors.checks.compare import Limits, Progress
 from frazil.connectors.checks.result import RangeCheck
 from frazil.connectors.plan import Plan
+from frazil.connectors.sample import Sample
 from frazil.connectors.sink import Replayer, Sink
 from frazil.connectors.source import task_source, topics_of
 from frazil.connectors.sql.config import StatementConfig
 from frazil.connectors.sql.runs import StatementRuns, scans_of
+from frazil.connectors.sql.sample import Judge
 from frazil.connectors.sql.scan import scanned_topics
 from frazil.connectors.sql.statement import METADATA
 from frazil.environment.bootstrap import Bootstrap
@@ -37,6 +40,30 @@ class StatementSink(Sink):
     def _tables(self) -> Callable[[], Sequence[pa.Table]]:
         """Give what reads the tables that the statement joins; here it joins none."""
         return list[pa.Table]
+
+    @property
+    @abstractmethod
+    def _target_name(self) -> str:
+        """Name of what the rows are stored in."""
+
+    _judge: Judge | None = None
+    """What judges rows by what they are to be stored in, where that may refuse some."""
+
+    def sample(
+        self, count: int, most_rows: int, say: Callable[[str], None], on_spark: Callable[[], Executor]
+    ) -> Sample:
+        """See `Sink`."""
+        from frazil.clients.kafka.peek import newest_records
+        from frazil.connectors.sql.sample import sample
+
+        config, tables = self.config, self._tables()
+        topics = topics_of(config, self._bootstrap)
+        say(f"reading the newest records of {', '.join(topics)}")
+        records = newest_records(self._bootstrap, topics, count)
+        say("starting Spark")
+        executor = on_spark()
+        say(f"computing the rows of {len(records):,} records")
+        return sample(config, self._own, tables, records, most_rows, executor, self._target_name, self._judge)
 
     def explain(self, say: Callable[[str], None], on_spark: Callable[[], Executor]) -> Plan:
         """See `Sink`."""

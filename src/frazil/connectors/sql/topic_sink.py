@@ -31,6 +31,11 @@ class SqlTopicSink(StatementSink):
         """See `Sink`."""
         return self._config
 
+    @property
+    def _target_name(self) -> str:
+        """See `StatementSink`."""
+        return self._config.topic
+
     def start(self, context: SinkContext, topics: Sequence[str]) -> SqlTopicTask:
         """See `Sink`."""
         headers = "_headers" in self._own.statement.metadata
