@@ -47,7 +47,7 @@ class StatementSink(Sink):
         """Name of what the rows are stored in."""
 
     _judge: Judge | None = None
-    """What judges rows by what they are to be stored in, where that may refuse some."""
+    """Judge of rows by what they are to be stored in, where that may refuse some."""
 
     def sample(
         self, count: int, most_rows: int, say: Callable[[str], None], on_spark: Callable[[], Executor]

@@ -19,7 +19,7 @@ _MILLISECONDS = " + ".join(
     f"coalesce(TRY_CAST(regexp_extract(duration, '{pattern}', 1) AS DOUBLE), 0D) {factor}"
     for pattern, factor in _UNITS.items()
 )
-"""Of a Go duration such as `1m2.5s` or `207.1µs`; `µ` is two different characters."""
+"""Milliseconds of a Go duration such as `1m2.5s` or `207.1µs`; `µ` is two different characters."""
 
 _REQUESTS = """
 SELECT window.start AS minute, bucket, count(*) AS calls, count_if(callInfo.httpStatusCode >= 400) AS errors,
