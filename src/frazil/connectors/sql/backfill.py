@@ -101,7 +101,7 @@ class StatementBackfill:
         """Store the rows. Raises BadRecord or TerminalError where none are; and as a batch of the connector does."""
         own, config = self.own, replace(self.config, name=self.position)
         joined = ReferenceTables(self.catalog, own.statement.tables)
-        runs = StatementRuns(own.statement, scanned_topics(config, own), executor, joined.read, own.state)
+        runs = StatementRuns(own, scanned_topics(config, own), executor, joined.read)
         tables = SinkTables(config, self.catalog, None, executor)
         floors = tables.floors()
         tables.identity = identity = start_position.identity(self.bootstrap, self.topics, floors)

@@ -41,7 +41,7 @@ def sample(
     `target` is the name of what they are to be stored in. Raises as `StatementRuns` and the judge do.
     """
     state = own.statement.state
-    runs = StatementRuns(own.statement, scanned_topics(config, own), executor, tables, own.state)
+    runs = StatementRuns(own, scanned_topics(config, own), executor, tables)
     chunks = list(by_partition(records))
     books, rows = runs.try_rows(chunks)
     gave: list[Rows] = []

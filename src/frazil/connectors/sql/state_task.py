@@ -51,9 +51,7 @@ class StatefulSinkTask(IcebergSinkTask):
         """Raises UsageError without Spark, ConfigError for a statement that it refuses or that has another's state,
         PositionLost where the state is lost; and as `IcebergSinkTask`."""
         self._own = own
-        self._runs = StatementRuns(
-            own.statement, scanned_topics(config, own), context.executor, list[pa.Table], own.state
-        )
+        self._runs = StatementRuns(own, scanned_topics(config, own), context.executor, list[pa.Table])
         self._stream: StateStream | None = None
         self._checkpoints: Checkpoints | None = None
         self._stands: Offsets = {}

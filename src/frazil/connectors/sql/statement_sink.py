@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -22,6 +22,7 @@ from frazil.connectors.sql.sample import Judge
 from frazil.connectors.sql.scan import scanned_topics
 from frazil.connectors.sql.statement import METADATA
 from frazil.environment.bootstrap import Bootstrap
+from frazil.environment.settings import Settings
 from frazil.errors import ConfigError, UsageError
 from frazil.pipeline.executor import Executor
 from frazil.pipeline.letters.log import Queue
@@ -36,6 +37,11 @@ class StatementSink(Sink):
 
     _own: StatementConfig
     _bootstrap: Bootstrap
+
+    def __init__(self, config: Mapping[str, str], settings: Settings, bootstrap: Bootstrap) -> None:
+        """Raises ConfigError for a configuration that cannot run."""
+        super().__init__(config, settings, bootstrap)  # type: ignore[call-arg]
+        self._own = self._own.loaded(settings)
 
     def _tables(self) -> Callable[[], Sequence[pa.Table]]:
         """Give what reads the tables that the statement joins; here it joins none."""
@@ -69,7 +75,7 @@ class StatementSink(Sink):
         """See `Sink`."""
         own, tables = self._own, self._tables()
         say("starting Spark")
-        return StatementRuns(own.statement, scanned_topics(self.config, own), on_spark(), tables, own.state).plan
+        return StatementRuns(own, scanned_topics(self.config, own), on_spark(), tables).plan
 
     def records(self, session: SparkSession, topic: str, since_ms: int | None, until_ms: int | None) -> DataFrame:
         """See `Sink`."""
