@@ -67,7 +67,7 @@ def test_calls_latencies_and_failed_logins_are_those_of_the_records(stack: Local
     )
     for name, config in aggregates(settings).items():
         done = frazil.open(config, name, env=settings.env).drain(spark)
-        assert (done.read - done.stored, done.dead_letters) == (len(generated) + len(ours) + 1, 1)
+        assert (done.read - done.stored, done.dead_letters) == (len(generated) + len(ours) + 2, 1)
 
     catalog = connect(settings.catalog_properties())
 
