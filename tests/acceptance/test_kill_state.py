@@ -51,7 +51,7 @@ class Clicks(threading.Thread):
         self._number = 0
 
     def run(self) -> None:
-        while not self._stopped.wait(0.2):
+        while not self._stopped.wait(0.2 if self._number < 60_000 else 4):  # never more than a slow machine can read
             for _ in range(400):
                 self._number += 1
                 second, page = round(self._number / 200 + self._chance.uniform(0, 5), 3), self._chance.choice("abc")
