@@ -2,7 +2,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql.functions import col, udf
 
 
-@udf("string")
+@udf(returnType="string", useArrow=False)
 def checked(text: str | None) -> str | None:
     return None if text is None else f"{text}-{sum(text.encode()) % 97:02}"
 
