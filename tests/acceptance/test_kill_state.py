@@ -9,6 +9,7 @@ import time
 from collections import Counter
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 from confluent_kafka import Producer
@@ -18,6 +19,7 @@ from pyiceberg.types import LongType, NestedField, StringType, TimestamptzType
 
 from frazil.clients.kafka import topics as kafka_topics
 from frazil.stack.local import LocalStack
+from tests.cli.programs import finished, program
 from tests.harness import Pipe, own_worker
 from tests.waits import eventually
 
@@ -49,10 +51,10 @@ class Clicks(threading.Thread):
         self._number = 0
 
     def run(self) -> None:
-        while not self._stopped.wait(0.2):
+        while not self._stopped.wait(0.2 if self._number < 60_000 else 4):  # never more than a slow machine can read
             for _ in range(400):
                 self._number += 1
-                second, page = self._number / 200 + self._chance.uniform(0, 5), self._chance.choice("abc")
+                second, page = round(self._number / 200 + self._chance.uniform(0, 5), 3), self._chance.choice("abc")
                 self._send(self._topics[0], self._number, page, second)
                 self.windows[BEGIN + timedelta(seconds=second // 10 * 10), page] += 1
                 if self._number % 3 == 0:
@@ -114,6 +116,22 @@ def killed_again_and_again(stack: LocalStack, home: Path, kills: int) -> None:
         found = sorted((row["since"], row["page"], row["n"]) for row in windows.rows())
         assert found == sorted((*window, count) for window, count in clicks.windows.items())
         assert sorted((row["id"], row["page"]) for row in pairs.rows()) == sorted(clicks.pairs)
+    for pipe, config, columns in ((windows, of_windows, ("since", "page", "n")), (pairs, of_pairs, ("id", "page"))):
+        batch = rows_of_a_batch(pipe, config, home)
+        assert sorted(tuple(row[column] for column in columns) for row in batch) == sorted(
+            tuple(row[column] for column in columns) for row in pipe.rows()
+        )
+
+
+def rows_of_a_batch(pipe: Pipe, config: dict[str, str], home: Path) -> list[dict[str, Any]]:
+    """The rows that one batch over the whole topics makes, but those of the last record, whose window stays open."""
+    table, file = f"{pipe.table_name}_batch", home / f"{pipe.name}.json"
+    own = {"name": f"{pipe.connector}-batch", "iceberg.tables": table, "iceberg.tables.auto-create-enabled": "true"}
+    file.write_text(json.dumps(config | own))
+    code, output = finished(program(pipe.settings, "backfill", str(file)))
+    assert code == 0, output
+    found = pipe.catalog().load_table(table).scan().to_arrow().to_pylist()
+    return [row for row in found if row["page"] != "end"]
 
 
 @pytest.mark.timeout(300)

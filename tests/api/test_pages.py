@@ -46,6 +46,8 @@ def test_the_examples_of_the_page_run_one_after_the_other(stack: LocalStack, tmp
     assert "('n', 'most') [(40, 9.75)]" in done.stdout
     assert "orders" in done.stdout and "fails" in done.stdout
     assert "Must specify table name(s)" in done.stdout
+    assert "Row(dear=35, known=True)" in done.stdout
+    assert "35 rows of 41 records" in done.stdout
 
 
 @pytest.mark.stack

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from contextlib import closing
 from dataclasses import dataclass
+from datetime import datetime
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -18,7 +20,7 @@ from frazil.errors import UsageError
 from frazil.pipeline.offsets import Offsets
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from pyspark.sql import DataFrame, SparkSession
 
     from frazil.connectors.checks.result import RangeCheck
     from frazil.connectors.sample import Sample
@@ -95,11 +97,42 @@ class Connector:
             return drain(self._opened, InlineExecutor(), observe)
         from frazil.engine.jobs import SparkJobs
 
-        jobs = SparkJobs(spark)
-        try:
+        with closing(SparkJobs(spark)) as jobs:
             return drain(self._opened, jobs.of(self.name), observe)
-        finally:
-            jobs.close()
+
+    def dataframe(
+        self, spark: SparkSession, topic: str = "", since: datetime | None = None, until: datetime | None = None
+    ) -> DataFrame:
+        """Make a frame of the records of a topic that came between two times, as the statement of a SQL connector
+        sees them: converted, transformed, with the columns of frazil.sql.schema and `_topic`, `_offset` and so on.
+
+        The offsets are found now; the records are read each time that the frame is computed. Bad records are left out
+        with errors.tolerance=all, else the frame fails. Nothing is written, no position moves. Without a `topic` it is
+        the only one, or all those of a pattern. Raises UsageError for a connector without a statement.
+        """
+        times = (None if time is None else round(time.timestamp() * 1000) for time in (since, until))
+        with self._opened.hiding() as sink:
+            return sink.records(spark, topic, *times)
+
+    def backfill(
+        self, spark: SparkSession, since: datetime | None = None, until: datetime | None = None, *, again: bool = False
+    ) -> BatchReport | None:
+        """Store the rows of the statement over the records between two times, as one batch beside the position.
+
+        Returns None where the table has them already. Raises UsageError for a connector without a statement, and
+        where the table has rows of some of these records by other ways, unless `again`; and as `drain` does.
+        """
+        from frazil.engine.jobs import SparkJobs
+
+        times = (None if time is None else round(time.timestamp() * 1000) for time in (since, until))
+        with self._opened.hiding() as sink:
+            found = sink.backfill(*times)
+            if found.done or not found.records:
+                return None
+            if found.remarks and not again:
+                raise UsageError(f"{'. '.join(found.remarks)}. Nothing was stored; with again=True they are")
+            with closing(SparkJobs(spark)) as jobs:
+                return found.run(jobs.of(self.name))
 
     def verify(
         self, partition: int | None = None, begin: int | None = None, end: int | None = None

@@ -24,6 +24,9 @@ from frazil.pipeline.report import BatchReport
 from frazil.pipeline.source import check_progress
 
 if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+    from frazil.connectors.backfill import Backfill
     from frazil.connectors.checks.compare import Limits, Progress
     from frazil.connectors.checks.result import RangeCheck
     from frazil.connectors.plan import Plan
@@ -190,6 +193,25 @@ class Sink(ABC):
         Raises UsageError where the sink has no statement, ConfigError for one that Spark refuses.
         """
         raise UsageError(f"{self.name} has no statement; explain is for connectors of class frazil.SqlConnector")
+
+    def backfill(self, since_ms: int | None, until_ms: int | None) -> Backfill:
+        """Find the records between two of Kafka's times in epoch ms, whose rows can be stored beside the position.
+
+        Nothing is written. Raises UsageError where the sink cannot, NotFound, PositionLost or ServiceUnavailable.
+        """
+        raise UsageError(
+            f"{self.name} cannot be backfilled: a backfill is for connectors of class frazil.SqlConnector with an "
+            "Iceberg table. Nothing was done"
+        )
+
+    def records(self, session: SparkSession, topic: str, since_ms: int | None, until_ms: int | None) -> DataFrame:
+        """Make a frame of the records of a topic between two of Kafka's times in epoch ms; see `api.Connector`.
+
+        Raises UsageError where records have no columns that are known before, NotFound or ServiceUnavailable.
+        """
+        raise UsageError(
+            f"records of {self.name} have no columns; a frame is for connectors of class frazil.SqlConnector"
+        )
 
     def refusals(self) -> list[str]:
         """Reasons why it cannot run that only its store tells; asked before a connector is created or changed.

@@ -289,6 +289,12 @@ class Settings:
         return "control-iceberg"
 
     # Worker
+
+    @property
+    def python_modules(self) -> tuple[str, ...]:
+        """Modules whose functions connectors may name."""
+        return tuple(filter(None, map(str.strip, self.text("FRAZIL_PYTHON_MODULES").split(","))))
+
     @cached_property
     def connect_port(self) -> int:
         """Port of the worker's first listener."""

@@ -279,6 +279,13 @@ _DECLARED: Final = (
         "worker",
     ),
     Variable(
+        "FRAZIL_PYTHON_MODULES",
+        _WORKER,
+        "Python modules, separated by commas, whose functions connectors may name with `frazil.python`. Whoever may "
+        "create connectors can let the worker import these and call their functions; unset, none.",
+        "worker, validate, explain, backfill",
+    ),
+    Variable(
         "SPARK_MASTER",
         _WORKER,
         "Where Spark runs the tasks: `local[N]` for N cores of this machine, `local[*]` for all, or a cluster such as "

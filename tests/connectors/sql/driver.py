@@ -20,6 +20,7 @@ from frazil.connectors.sql.scan import PLACE_TYPE, Scan, Scanned, ScannedTopic
 from frazil.connectors.sql.state_task import StatefulSinkTask
 from frazil.connectors.sql.statement import PLACE, Statement
 from frazil.connectors.sql.task import SqlSinkTask
+from frazil.environment.settings import Settings
 from frazil.pipeline.executor import InlineExecutor
 from frazil.pipeline.rows import Rows as Chunk
 from frazil.pipeline.rows import rows_of
@@ -62,7 +63,9 @@ class PythonQuery:
     schema: pa.Schema = ROWS
     never: bool = False
 
-    def of(self, session: Any, statement: Statement, topics: Sequence[ScannedTopic]) -> PythonQuery:
+    def of(
+        self, session: Any, statement: Statement, topics: Sequence[ScannedTopic], function: object = None
+    ) -> PythonQuery:
         return self
 
     def check(self, tables: Sequence[pa.Table]) -> Plan:
@@ -138,7 +141,8 @@ class SqlDriver(Driver):
         super().__init__(broker, catalog, {})
 
     def restart(self) -> None:
-        config, own = sql_config(self._whole)
+        config, found = sql_config(self._whole)
+        own = found.loaded(Settings({"FRAZIL_PYTHON_MODULES": "tests.connectors.sql.rows"}))
         self.config = config if config.topics else replace(config, topics=("t", "u"))  # those of its pattern
         self.executor = self._executor
         source = self.broker.source() if self._in_process else snapshot(self.broker, self.config.topics)

@@ -9,13 +9,23 @@ from typing import Any
 import pytest
 
 from frazil.clients import catalog as catalogs
+from frazil.clients.kafka import peek
 from frazil.connectors.sample import Judged
 from frazil.connectors.sql import runs
-from frazil.connectors.sql.config import sql_config
+from frazil.connectors.sql.config import sql_topic_config
 from frazil.connectors.sql.sample import sample
+from frazil.connectors.sql.sink import SqlSink
+from frazil.environment.settings import Settings
 from tests.connectors.iceberg.driver import SIMPLE, TABLE, memory
 from tests.connectors.samples import MINIMAL_SINK
 from tests.connectors.sql.driver import STATEMENT, PythonQuery, Rows, SessionExecutor, failure
+
+TO_TOPIC = {
+    "name": "c",
+    "topics": "t",
+    "frazil.sql.topic": "rows",
+    **{key: MINIMAL_SINK[key] for key in MINIMAL_SINK if "converter" in key},
+}
 
 
 @pytest.fixture
@@ -32,12 +42,13 @@ def test_each_record_is_judged_by_its_rows_and_nothing_is_written(patched: pytes
 
     query = PythonQuery(exploded)
     patched.setattr(runs, "Query", query)
-    config, own = sql_config({**MINIMAL_SINK, **STATEMENT})
     with memory({TABLE: SIMPLE}) as (broker, catalog):
         patched.setattr(catalogs, "connect", lambda *_: catalog)
         values = [{"id": 0, "text": "a", "items": [1, 2]}, {"id": 1}, {"id": "x"}, {"id": 3}, {"id": 4, "items": [5]}]
         broker.send("t", [*(json.dumps(value).encode() for value in values), None])
-        found = sample(config, own, catalog, broker.records("t"), 2, SessionExecutor())
+        patched.setattr(peek, "newest_records", lambda *_: broker.records("t"))
+        sink = SqlSink({**MINIMAL_SINK, **STATEMENT}, Settings({}), Settings({}).bootstrap_servers)
+        found = sink.sample(6, 2, lambda step: None, SessionExecutor)
         assert catalog.load_table(TABLE).current_snapshot() is None
     assert [(one.offset, one.verdict) for one in found.judged] == [
         (0, "stored"),
@@ -51,3 +62,18 @@ def test_each_record_is_judged_by_its_rows_and_nothing_is_written(patched: pytes
     assert "DIVIDE_BY_ZERO" in found.judged[3].reason
     assert found.judged[5].reason == "tombstone"
     assert found.tables[0].rows == [{"id": 1, "text": "a"}, {"id": 2, "text": "a"}]
+
+
+def test_rows_for_a_topic_or_objects_are_shown_as_the_statement_makes_them(patched: pytest.MonkeyPatch) -> None:
+    patched.setattr(runs, "Query", PythonQuery(lambda row: [{"id": row["id"], "text": row["text"]}] * 2))
+    config, own = sql_topic_config({**TO_TOPIC, **STATEMENT})
+    with memory({}) as (broker, _):
+        broker.send("t", [b'{"id": 1, "text": "a"}', b"no json", b'{"id": 2}'])
+        found = sample(config, own, list, broker.records("t"), 3, SessionExecutor(), "rows")
+    assert [(one.offset, one.table, one.verdict) for one in found.judged] == [
+        (0, "rows", "stored"),
+        (1, "rows", "dead letter"),
+        (2, "rows", "stored"),
+    ]
+    (table,) = found.tables
+    assert table.rows == [{"id": 1, "text": "a"}, {"id": 1, "text": "a"}, {"id": 2, "text": None}]

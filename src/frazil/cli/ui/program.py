@@ -29,7 +29,7 @@ GROUPS: Mapping[str, tuple[str, ...]] = {
             "wait",
             "offsets",
         ),
-        *("snapshot", "verify", "deadletters", "plugins", "loggers", "backup", "restore", "context"),
+        *("snapshot", "backfill", "verify", "deadletters", "plugins", "loggers", "backup", "restore", "context"),
     ),
     "Kafka": ("topics", "groups", "produce"),
     "Tables": ("query", "sql", "tables", "maintain", "publish"),

@@ -7,6 +7,7 @@ import time
 from collections import Counter
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
+from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -162,14 +163,25 @@ def continuous(
         _print_mix(acknowledged, acknowledged.total())
 
 
-@verb("init")
-def init() -> None:
+class Part(StrEnum):
+    """Part that `init` makes on request."""
+
+    AGGREGATES = "aggregates"
+
+
+@verb("init", "init --with aggregates")
+def init(
+    parts: Annotated[
+        list[Part] | None,
+        typer.Option("--with", help="Also connectors that count calls, latencies and failed logins while they come."),
+    ] = None,
+) -> None:
     """Create topics, tables and connectors; safe to repeat.
 
     Also the warehouse and the namespace of the tables, and the catalog on the Trino server at TRINO_URL when that is
     set. What is there already is left as it is.
     """
-    from frazil.minio.deployment.deploy import Step, deploy
+    from frazil.minio.deployment.deploy import Step, deploy, deploy_aggregates
 
     outcomes: Counter[str] = Counter()
 
@@ -179,6 +191,8 @@ def init() -> None:
 
     settings = Settings.load()
     deploy(settings, report)
+    if parts:
+        deploy_aggregates(settings, report)
     if settings.trino_external:
         from frazil.clients.trino import create_catalog
 

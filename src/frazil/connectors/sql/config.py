@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -12,8 +13,9 @@ from frazil.connectors.iceberg.config.row_changes import row_changes
 from frazil.connectors.keys.sink_definition import sink_definition
 from frazil.connectors.objects.config import object_sink
 from frazil.connectors.objects.config.object_sink import ObjectSinkConfig, check_object_sink, object_sink_definition
-from frazil.connectors.sql.columns import parse_columns
+from frazil.connectors.sql.columns import parse_columns, spark_columns
 from frazil.connectors.sql.parts import NeedsState, StatementError
+from frazil.connectors.sql.row_function import RowFunction, is_name, load_function
 from frazil.connectors.sql.state_config import (
     DEDUP_KEYS,
     STATE_KEYS,
@@ -34,10 +36,12 @@ from frazil.connectors.sql.topic_config import (
 )
 from frazil.declare.definition import ConfigDef, Key, Parsed, invalid_value
 from frazil.declare.placeholders import has_placeholder
+from frazil.environment.settings import Settings
 from frazil.pipeline.types import Struct
 
 SQL = "frazil.sql"
 SCHEMA = "frazil.sql.schema"
+PYTHON = "frazil.python"
 _OF_TOPIC = "frazil.sql.schema.*"
 
 SQL_KEYS = (
@@ -63,6 +67,13 @@ SQL_KEYS = (
         "STRING",
         "Columns of the records of one topic, in place of those of frazil.sql.schema.",
         default=None,
+    ),
+    Key(
+        PYTHON,
+        "STRING",
+        "Function that gets the rows of the statement as a DataFrame of Spark and gives others, as module:function. "
+        "The module is one that FRAZIL_PYTHON_MODULES of the worker names. Each row keeps its column _frazil.",
+        default="",
     ),
     *STATE_KEYS,
     *TOPIC_KEYS,
@@ -101,6 +112,20 @@ class StatementConfig:
     statement: Statement
     columns: Mapping[str, Struct]
     state: StateConfig
+    python: str = ""
+    function: RowFunction | None = None
+
+    def loaded(self, settings: Settings) -> StatementConfig:
+        """Take the function that it names from a module that the settings allow. Raises ConfigError."""
+        return replace(self, function=load_function(self.python, settings.python_modules)) if self.python else self
+
+    @property
+    def digest(self) -> str:
+        """Tells a statement, its columns and its keys about state from others."""
+        columns = [f"{topic}: {spark_columns(each)}" for topic, each in self.columns.items()]
+        parts = [self.statement.text, *columns, self.state.watermarks, self.state.dedup_keys, self.statement.updates]
+        parts += [self.python] if self.python else []
+        return hashlib.sha256("\n".join(map(str, parts)).encode()).hexdigest()
 
 
 def to_objects(config: Mapping[str, str | None]) -> bool:
@@ -139,10 +164,17 @@ def parse_sql(config: Mapping[str, str | None]) -> Parsed:
     topics = _topics(parsed)
     if not parsed.errors.get(SQL) and not has_placeholder(text) and topics:
         try:
-            _statement(parsed, topics)
+            _check_python(parsed, _statement(parsed, topics))
         except StatementError as error:
             parsed.fail(SQL, invalid_value(SQL, text, str(error)))
     return parsed
+
+
+def _check_python(parsed: Parsed, statement: Statement) -> None:
+    name = parsed.text(PYTHON).strip()
+    if name and (statement.state or not is_name(name)):
+        reason = "It is for statements without state" if statement.state else "It is written module:function"
+        parsed.fail(PYTHON, invalid_value(PYTHON, name, reason))
 
 
 def _topics(parsed: Parsed) -> Sequence[str]:
@@ -232,4 +264,6 @@ def sql_object_config(config: Mapping[str, str]) -> tuple[ObjectSinkConfig, Stat
 def _statement_config(parsed: Parsed) -> StatementConfig:
     own, topics = parsed.members(_OF_TOPIC), _topics(parsed)
     columns = {topic: parse_columns(own.get(topic, parsed.text(SCHEMA))) for topic in topics}
-    return StatementConfig(_statement(parsed, topics), columns, state_config(parsed, topics))
+    return StatementConfig(
+        _statement(parsed, topics), columns, state_config(parsed, topics), parsed.text(PYTHON).strip()
+    )

@@ -22,6 +22,11 @@ class SqlObjectSink(StatementSink, ObjectSink):
         parsed, self._own = sql_object_config(config)
         return parsed
 
+    @property
+    def _target_name(self) -> str:
+        """See `StatementSink`."""
+        return self._config.store.bucket
+
     def _task(
         self,
         topics: Sequence[str],

@@ -93,7 +93,7 @@ class SqlObjectTask(ObjectSinkTask):
         table: Table | None = None,
     ) -> None:
         """Raises UsageError without Spark, ConfigError for a statement that it refuses; and as `ObjectSinkTask`."""
-        self._sql = StatementRuns(own.statement, scanned_topics(config, own), context.executor, list[pa.Table])
+        self._sql = StatementRuns(own, scanned_topics(config, own), context.executor, list[pa.Table])
         super().__init__(
             config, bootstrap, topics, source, dead_letters, store, stored, context, schema=None, table=table
         )

@@ -10,7 +10,7 @@ import logging
 import pickle
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, cast
 
 import pyarrow as pa
@@ -24,6 +24,7 @@ from pyspark.util import PythonEvalType
 from frazil.connectors.plan import Plan
 from frazil.connectors.sql.columns import shape_of, spark_columns
 from frazil.connectors.sql.rehearsal import Rehearse, divided, rehearsed
+from frazil.connectors.sql.row_function import RowFunction, applied, check_shuffle
 from frazil.connectors.sql.scan import Scan, Scanned, ScannedTopic, hidden_columns
 from frazil.connectors.sql.statement import PLACE, Statement, table_relation, topic_relation
 from frazil.errors import ConfigError
@@ -88,6 +89,7 @@ class Query:
     session: SparkSession
     statement: Statement
     topics: Sequence[ScannedTopic]
+    function: RowFunction | None = field(default=None, kw_only=True)
 
     def __post_init__(self) -> None:
         self._tables: dict[int, pa.Table] = {}
@@ -99,9 +101,15 @@ class Query:
             self.session.conf.set(name, value)
 
     @classmethod
-    def of(cls, session: SparkSession, statement: Statement, topics: Sequence[ScannedTopic]) -> Query:
+    def of(
+        cls,
+        session: SparkSession,
+        statement: Statement,
+        topics: Sequence[ScannedTopic],
+        function: RowFunction | None = None,
+    ) -> Query:
         """Make a query in a session beside `session`: views and settings reach nobody else."""
-        return cls(session.newSession(), statement, topics)
+        return cls(session.newSession(), statement, topics, function=function)
 
     def run(
         self, scans: Sequence[Scan], tables: Sequence[pa.Table], write: Callable[[pa.Table], T]
@@ -163,7 +171,10 @@ class Query:
         except ValueError as error:
             raise ConfigError(f"frazil.sql: {error}") from None
         types = {column.name: column.dataType.simpleString() for column in frame.schema if column.name != PLACE}
-        return Plan(types, _explained(frame))
+        plan = _explained(frame)
+        if self.function is not None:
+            check_shuffle(self.function, plan)
+        return Plan(types, plan)
 
     def frame(self, tables: Sequence[pa.Table]) -> DataFrame:
         """The statement over the relations as they are; tables get theirs here."""
@@ -172,7 +183,8 @@ class Query:
                 frame = self.session.createDataFrame(table).hint("broadcast")
                 frame.createOrReplaceTempView(table_relation(number))
                 self._tables[number] = table
-        return self.session.sql(self.statement.text)
+        frame = self.session.sql(self.statement.text)
+        return frame if self.function is None else applied(self.function, frame)
 
     def _relation(self, topic: ScannedTopic, scans: Sequence[Scan]) -> None:
         schema = f"{spark_columns(topic.columns)}, {hidden_columns(topic.metadata)}"

@@ -13,12 +13,11 @@ import numpy as np
 import pyarrow as pa
 
 from frazil.clients.kafka.ranges import Range
+from frazil.connectors.sql.config import StatementConfig
 from frazil.connectors.sql.query import Query, data_exception
 from frazil.connectors.sql.rehearsal import Rehearse
 from frazil.connectors.sql.scan import InOrder, Refused, Scan, Scanned, ScannedTopic
-from frazil.connectors.sql.state_config import StateConfig
 from frazil.connectors.sql.state_query import StateQuery
-from frazil.connectors.sql.statement import Statement
 from frazil.connectors.sql.write import Write
 from frazil.errors import UsageError
 from frazil.pipeline.bookings import Bookings
@@ -65,16 +64,15 @@ class StatementRuns:
 
     def __init__(
         self,
-        statement: Statement,
+        own: StatementConfig,
         topics: Sequence[ScannedTopic],
         executor: Executor,
         tables: Callable[[], Sequence[pa.Table]],
-        state: StateConfig | None = None,
     ) -> None:
         """Raises UsageError without Spark, and ConfigError for a statement that Spark refuses."""
         if not isinstance(executor, SparkExecutor):
             raise UsageError("a connector with frazil.sql runs on Spark only: give drain a session, drain(spark=…)")
-        self._statement = statement
+        self._statement = statement = own.statement
         self._pattern = topics[0] if topics[0].number < 0 else None
         self._topics = [] if self._pattern is not None else list(topics)
         self._executor = executor
@@ -83,9 +81,9 @@ class StatementRuns:
         self._tables = tables()
         self.query: Query = executor.in_session(
             lambda session: (
-                StateQuery.over(session, statement, topics, state)
-                if statement.state and state is not None
-                else Query.of(session, statement, topics)
+                StateQuery.over(session, statement, topics, own.state)
+                if statement.state
+                else Query.of(session, statement, topics, own.function)
             ),
             "frazil.sql",
         )
@@ -164,7 +162,7 @@ class StatementRuns:
         write = writing(self.names)
         while True:
             refused = dict(self._refused)
-            scans = [scan for share in shares for scan in _scans(own, share, source, refused, in_order)]
+            scans = [scan for share in shares for scan in scans_of(own, share, source, refused, in_order)]
             try:
                 scanned, left, written = self._do(lambda query: query.run(scans, self._tables, write), what)  # noqa: B023
             except Exception as error:
@@ -250,13 +248,14 @@ class StatementRuns:
         return self._executor.in_session(lambda session: do(self.query), what)
 
 
-def _scans(
+def scans_of(
     topics: Mapping[str, ScannedTopic],
     share: Sequence[Range],
     source: Source,
     refused: Refused,
     in_order: InOrder | None,
 ) -> Iterable[Scan]:
+    """Make the scans of a share of the records: one for each of the topics that it has."""
     for name, topic in topics.items():
         ranges = [one for one in share if one.topic == name]
         if ranges:

@@ -3,26 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 
 import pyarrow as pa
 from pyiceberg.catalog import Catalog
 
 from frazil.clients import catalog as catalogs
+from frazil.connectors.backfill import Backfill, span_offsets
+from frazil.connectors.dead_letters import dead_letter_queue
 from frazil.connectors.iceberg.config.iceberg_sink import IcebergSinkConfig
 from frazil.connectors.iceberg.position.alter import alter_positions
 from frazil.connectors.iceberg.sink import IcebergSink
 from frazil.connectors.positions import Changes
 from frazil.connectors.sample import Sample
 from frazil.connectors.sink import SinkContext
-from frazil.connectors.source import topics_of
+from frazil.connectors.source import task_source, topics_of
 from frazil.connectors.sql.config import sql_config
 from frazil.connectors.sql.reference import ReferenceTables
 from frazil.connectors.sql.state_task import StatefulSinkTask
 from frazil.connectors.sql.statement_sink import StatementSink
 from frazil.connectors.sql.task import SqlSinkTask
+from frazil.pipeline.computed import Computed
 from frazil.pipeline.executor import Executor
 from frazil.pipeline.letters.deadletter import DeadLetterQueue
-from frazil.pipeline.source import Source
+from frazil.pipeline.report import BatchReport
+from frazil.pipeline.rows import Rows
+from frazil.pipeline.source import Source, ranges_between
 
 
 class SqlSink(StatementSink, IcebergSink):
@@ -52,21 +58,33 @@ class SqlSink(StatementSink, IcebergSink):
             remarks.append("The state of the statement is dropped with the position: its next batch begins without.")
         return remarks
 
-    def sample(
-        self, count: int, most_rows: int, say: Callable[[str], None], on_spark: Callable[[], Executor]
-    ) -> Sample:
+    def backfill(self, since_ms: int | None, until_ms: int | None) -> Backfill:
         """See `Sink`."""
-        from frazil.clients.kafka.peek import newest_records
-        from frazil.connectors.sql.sample import sample
+        from frazil.connectors.sql.backfill import StatementBackfill
 
-        config = self._config
-        topics = topics_of(config, self._bootstrap)
-        say(f"reading the newest records of {', '.join(topics)}")
-        records = newest_records(self._bootstrap, topics, count)
-        say("starting Spark")
-        executor = on_spark()
-        say(f"computing the rows of {len(records):,} records")
-        return sample(config, self._own, self._catalog(), records, most_rows, executor)
+        config, bootstrap = self._config, self._bootstrap
+        topics = topics_of(config, bootstrap)
+        begin, end = span_offsets(bootstrap, topics, since_ms, until_ms, committed=config.reads_committed)
+        found = StatementBackfill(self._own, config, bootstrap, self._catalog(), begin, end)
+        done, remarks = found.standing()
+
+        def run(executor: Executor) -> BatchReport:
+            named = replace(config, name=found.position)
+            letters = dead_letter_queue(named, bootstrap, self._class, topics, config.catalog_properties)
+            return found.run(executor, task_source(config, bootstrap, headers=self._reads_headers), letters)
+
+        return Backfill(found.position, config.tables[0], ranges_between(begin, end), done, remarks, run)
+
+    @property
+    def _target_name(self) -> str:
+        """See `StatementSink`."""
+        return self._config.tables[0]
+
+    def _judge(self, rows: Sequence[Rows], computed: Computed, most_rows: int) -> Sample:
+        """See `StatementSink`."""
+        from frazil.connectors.iceberg.tools.sample import judge
+
+        return judge(self._config, rows, most_rows, computed)
 
     def _tables(self) -> Callable[[], Sequence[pa.Table]]:
         """See `StatementSink`."""

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import hashlib
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
 from typing import cast
 
 import pyarrow as pa
@@ -18,23 +16,21 @@ from frazil.connectors.iceberg.maintenance.stored_objects import Objects
 from frazil.connectors.iceberg.sink_task import IcebergSinkTask
 from frazil.connectors.sink import Due, SinkContext
 from frazil.connectors.sql.checkpoint import Checkpoints
-from frazil.connectors.sql.columns import spark_columns
 from frazil.connectors.sql.config import StatementConfig
 from frazil.connectors.sql.query import data_exception
 from frazil.connectors.sql.runs import SparkExecutor, StatementFails, StatementRuns
 from frazil.connectors.sql.scan import scanned_topics
 from frazil.connectors.sql.state_query import StateQuery
 from frazil.connectors.sql.stream import Ran, StateStream, new_folder
-from frazil.connectors.sql.write import computed_rows, places_of_none
+from frazil.connectors.sql.write import WriteOfNone, result_of_none
 from frazil.errors import ConfigError, PositionLost, TerminalError
 from frazil.pipeline.convert.infer import Path
 from frazil.pipeline.letters.deadletter import DeadLetterQueue
 from frazil.pipeline.offsets import Offsets
 from frazil.pipeline.report import BatchReport
-from frazil.pipeline.results import State, TableResult, TaskResult, combine
+from frazil.pipeline.results import State, TableResult, TaskResult
 from frazil.pipeline.source import Source, described
-from frazil.pipeline.task import run
-from frazil.pipeline.task_spec import Bounds, TaskSpec
+from frazil.pipeline.task_spec import TaskSpec
 from frazil.pipeline.types import Type
 
 
@@ -55,9 +51,7 @@ class StatefulSinkTask(IcebergSinkTask):
         """Raises UsageError without Spark, ConfigError for a statement that it refuses or that has another's state,
         PositionLost where the state is lost; and as `IcebergSinkTask`."""
         self._own = own
-        self._runs = StatementRuns(
-            own.statement, scanned_topics(config, own), context.executor, list[pa.Table], own.state
-        )
+        self._runs = StatementRuns(own, scanned_topics(config, own), context.executor, list[pa.Table])
         self._stream: StateStream | None = None
         self._checkpoints: Checkpoints | None = None
         self._stands: Offsets = {}
@@ -102,27 +96,16 @@ class StatefulSinkTask(IcebergSinkTask):
             columns: dict[Path, Type] = {(field.name,): field.type for field in self._runs.columns.fields}
             return TaskResult({table.name: TableResult(unknown=columns)})
         ran = self._ran(spec, shares)
-        result = combine(ran.results)
-        own = result.tables.setdefault(table.name, TableResult())
-        if own.dead:
-            raise TerminalError(
-                f"table {table.name} refuses a row of the statement, which is no record's alone: "
-                f"{own.dead[0].path}: {own.dead[0].reason}. Nothing of the batch was stored. Correct the statement or "
-                "the table, then restart the connector"
-            )
-        own.next_offsets, own.last_timestamps = {}, {}
         what = described([one for share in shares for one in share])
-        for each in [*ran.scanned, *self._executor.run([scan.report for scan in ran.left], what)]:
-            own.add(each.result)
-            own.read += each.given
-            own.skipped["state"] += each.given
-            result.bytes_read += each.size
+        scanned = [*ran.scanned, *self._executor.run([scan.report for scan in ran.left], what)]
+        result = result_of_none(table.name, scanned, ran.results)
+        own = result.tables[table.name]
         self._stands = table.bounds.ceiling
         stream, checkpoints = self._stream, self._checkpoints
         if stream is None or checkpoints is None:
             raise TerminalError("the connector was stopped")
         if not (own.lacks or own.overflow):
-            manifest = checkpoints.save(stream.folder, stream.batch, self._digest)
+            manifest = checkpoints.save(stream.folder, stream.batch, self._own.digest)
             own.state = State(manifest, stream.rows, stream.size, stream.watermark_ms, ran.late)
         return result
 
@@ -143,7 +126,7 @@ class StatefulSinkTask(IcebergSinkTask):
                 self._end()  # which was begun meanwhile
                 raise TerminalError("the connector was stopped")
             try:
-                return stream.step(shares, self._runs.refused, lambda batch: _Write(spec, self._topic, batch))
+                return stream.step(shares, self._runs.refused, lambda batch: WriteOfNone(spec, self._topic, batch))
             except Exception as error:
                 self._end()
                 said = data_exception(error, self._own.statement)
@@ -155,19 +138,12 @@ class StatefulSinkTask(IcebergSinkTask):
     def _topic(self) -> str:
         return self._own.statement.topics[0]
 
-    @property
-    def _digest(self) -> str:
-        own, state = self._own, self._own.state
-        columns = [f"{topic}: {spark_columns(each)}" for topic, each in own.columns.items()]
-        parts = [own.statement.text, *columns, state.watermarks, state.dedup_keys, own.statement.updates]
-        return hashlib.sha256("\n".join(map(str, parts)).encode()).hexdigest()
-
     def _open(self, table: Table, state: str) -> None:
         """Start the stream with the state that a commit has."""
         checkpoints = self._checkpoints = Checkpoints(table.io, table.location(), self._config.name)
         executor = cast(SparkExecutor, self._executor)
         folder = executor.in_session(new_folder, "folder for the state")
-        if state and checkpoints.restore(state, folder).digest != self._digest:
+        if state and checkpoints.restore(state, folder).digest != self._own.digest:
             raise ConfigError(
                 "frazil.sql, its columns, its watermark or frazil.dedup.keys were changed, and the state that the "
                 "connector has is that of the statement before. Nothing was read. Set them as they were; or reset the "
@@ -182,19 +158,3 @@ class StatefulSinkTask(IcebergSinkTask):
             "start of frazil.sql",
         )
         self._stands = {}
-
-
-@dataclass(frozen=True)
-class _Write:
-    """Writes rows of a batch, as a task does that has a spec; picklable. A later batch's rows are later changes."""
-
-    spec: TaskSpec
-    topic: str
-    batch: int
-
-    def __call__(self, rows: pa.Table) -> TaskResult:
-        computed, (table,) = computed_rows(rows), self.spec.tables
-        spec = replace(
-            self.spec, tables=(replace(table, bounds=Bounds()),), transforms=None, envelope=None, computed=computed
-        )
-        return run(computed.chunks(places_of_none(rows.num_rows, self.batch), [self.topic]), spec)

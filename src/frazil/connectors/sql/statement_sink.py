@@ -2,36 +2,97 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from abc import abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
+from frazil.connectors.backfill import RECORDS_PER_TASK, span_offsets
 from frazil.connectors.checks.compare import Limits, Progress
 from frazil.connectors.checks.result import RangeCheck
 from frazil.connectors.plan import Plan
+from frazil.connectors.sample import Sample
 from frazil.connectors.sink import Replayer, Sink
+from frazil.connectors.source import task_source, topics_of
 from frazil.connectors.sql.config import StatementConfig
-from frazil.connectors.sql.runs import StatementRuns
+from frazil.connectors.sql.runs import StatementRuns, scans_of
+from frazil.connectors.sql.sample import Judge
 from frazil.connectors.sql.scan import scanned_topics
+from frazil.connectors.sql.statement import METADATA
+from frazil.environment.bootstrap import Bootstrap
+from frazil.environment.settings import Settings
 from frazil.errors import ConfigError, UsageError
 from frazil.pipeline.executor import Executor
 from frazil.pipeline.letters.log import Queue
+from frazil.pipeline.source import divided, ranges_between
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
 
 
 class StatementSink(Sink):
     """Base of a sink whose rows a statement makes; `_own` is the statement."""
 
     _own: StatementConfig
+    _bootstrap: Bootstrap
+
+    def __init__(self, config: Mapping[str, str], settings: Settings, bootstrap: Bootstrap) -> None:
+        """Raises ConfigError for a configuration that cannot run."""
+        super().__init__(config, settings, bootstrap)  # type: ignore[call-arg]
+        self._own = self._own.loaded(settings)
 
     def _tables(self) -> Callable[[], Sequence[pa.Table]]:
         """Give what reads the tables that the statement joins; here it joins none."""
         return list[pa.Table]
 
+    @property
+    @abstractmethod
+    def _target_name(self) -> str:
+        """Name of what the rows are stored in."""
+
+    _judge: Judge | None = None
+    """Judge of rows by what they are to be stored in, where that may refuse some."""
+
+    def sample(
+        self, count: int, most_rows: int, say: Callable[[str], None], on_spark: Callable[[], Executor]
+    ) -> Sample:
+        """See `Sink`."""
+        from frazil.clients.kafka.peek import newest_records
+        from frazil.connectors.sql.sample import sample
+
+        config, tables = self.config, self._tables()
+        topics = topics_of(config, self._bootstrap)
+        say(f"reading the newest records of {', '.join(topics)}")
+        records = newest_records(self._bootstrap, topics, count)
+        say("starting Spark")
+        executor = on_spark()
+        say(f"computing the rows of {len(records):,} records")
+        return sample(config, self._own, tables, records, most_rows, executor, self._target_name, self._judge)
+
     def explain(self, say: Callable[[str], None], on_spark: Callable[[], Executor]) -> Plan:
         """See `Sink`."""
         own, tables = self._own, self._tables()
         say("starting Spark")
-        return StatementRuns(own.statement, scanned_topics(self.config, own), on_spark(), tables, own.state).plan
+        return StatementRuns(own, scanned_topics(self.config, own), on_spark(), tables).plan
+
+    def records(self, session: SparkSession, topic: str, since_ms: int | None, until_ms: int | None) -> DataFrame:
+        """See `Sink`."""
+        from frazil.connectors.sql.frame import records_frame
+
+        config, bootstrap = self.config, self._bootstrap
+        several = scanned_topics(config, replace(self._own, statement=replace(self._own.statement, metadata=METADATA)))
+        chosen = [each for each in several if each.number < 0 or topic in ("", each.name)]
+        if len(chosen) != 1:
+            raise UsageError(f"a frame is of one topic; name one of {', '.join(each.name for each in several)}")
+        (found,) = chosen
+        topics = [topic] if topic else topics_of(config, bootstrap)
+        ranges = ranges_between(*span_offsets(bootstrap, topics, since_ms, until_ms, committed=config.reads_committed))
+        source, named = task_source(config, bootstrap, headers=True), {one: replace(found, name=one) for one in topics}
+        shares = divided(ranges, -(-sum(map(len, ranges)) // RECORDS_PER_TASK))
+        scans = [scan for share in shares for scan in scans_of(named, share, source, {}, None)]
+        return records_frame(session, found, scans, tolerant=config.errors_tolerance == "all")
 
     def verify(self, limits: Limits, progress: Progress) -> list[RangeCheck]:
         """See `Sink`."""

@@ -37,7 +37,7 @@ class SqlSinkTask(IcebergSinkTask):
     ) -> None:
         """Raises UsageError without Spark, ConfigError for a statement that it refuses; and as `IcebergSinkTask`."""
         tables = ReferenceTables(catalog, own.statement.tables)
-        self._runs = StatementRuns(own.statement, scanned_topics(config, own), context.executor, tables.read)
+        self._runs = StatementRuns(own, scanned_topics(config, own), context.executor, tables.read)
         super().__init__(config, bootstrap, catalog, topics, source, dead_letters, context)
 
     def step(self, due: Due, committed: Callable[[BatchReport], None]) -> None:

@@ -22,7 +22,8 @@ class SqlTopicSink(StatementSink):
 
     def __init__(self, config: Mapping[str, str], settings: Settings, bootstrap: Bootstrap) -> None:
         """Raises ConfigError for a configuration that cannot run."""
-        self._config, self._own = sql_topic_config(config)
+        self._config, own = sql_topic_config(config)
+        self._own = own.loaded(settings)
         self._class = config.get("connector.class", "")
         self._bootstrap = bootstrap
 
@@ -30,6 +31,11 @@ class SqlTopicSink(StatementSink):
     def config(self) -> TopicSinkConfig:
         """See `Sink`."""
         return self._config
+
+    @property
+    def _target_name(self) -> str:
+        """See `StatementSink`."""
+        return self._config.topic
 
     def start(self, context: SinkContext, topics: Sequence[str]) -> SqlTopicTask:
         """See `Sink`."""

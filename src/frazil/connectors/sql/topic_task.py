@@ -71,7 +71,7 @@ class SqlTopicTask(SinkTask):
         PositionLost or ServiceUnavailable."""
         largest = int(kafka_topics.topic_settings(bootstrap, config.topic)["max.message.bytes"])
         self._config, self._source, self._executor = config, source, context.executor
-        self._runs = StatementRuns(own.statement, scanned_topics(config, own), context.executor, list[pa.Table])
+        self._runs = StatementRuns(own, scanned_topics(config, own), context.executor, list[pa.Table])
         names = {field.name for field in self._runs.columns.fields}
         lacks = [name for name in config.key_columns if name not in names]
         if lacks:

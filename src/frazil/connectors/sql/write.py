@@ -10,13 +10,14 @@ import numpy as np
 import pyarrow as pa
 
 from frazil.connectors.sql.columns import shape_of
-from frazil.connectors.sql.scan import PLACE_TYPE
+from frazil.connectors.sql.scan import PLACE_TYPE, Scanned
 from frazil.connectors.sql.statement import PLACE
+from frazil.errors import TerminalError
 from frazil.pipeline.computed import Computed, Places
 from frazil.pipeline.convert.origins import with_origins, without_origins
-from frazil.pipeline.results import TaskResult
+from frazil.pipeline.results import TableResult, TaskResult, combine
 from frazil.pipeline.task import run
-from frazil.pipeline.task_spec import TaskSpec
+from frazil.pipeline.task_spec import Bounds, TaskSpec
 from frazil.pipeline.types import Struct
 
 _ROWS_OF_A_BATCH = 32
@@ -71,3 +72,44 @@ def computed_rows(rows: pa.Table) -> Computed:
     shape, stored = shape_of(struct.type)
     assert isinstance(shape, Struct)  # noqa: S101 - it is one
     return Computed(struct if struct.type == stored else struct.cast(stored), shape)
+
+
+@dataclass(frozen=True)
+class WriteOfNone:
+    """Writes rows that are from no record of their own, of a batch that has a number, as a task does; picklable.
+
+    A later batch's rows are later changes.
+    """
+
+    spec: TaskSpec
+    topic: str
+    batch: int = 0
+
+    def __call__(self, rows: pa.Table) -> TaskResult:
+        computed, (table,) = computed_rows(rows), self.spec.tables
+        spec = replace(
+            self.spec, tables=(replace(table, bounds=Bounds()),), transforms=None, envelope=None, computed=computed
+        )
+        return run(computed.chunks(places_of_none(rows.num_rows, self.batch), [self.topic]), spec)
+
+
+def result_of_none(table: str, scanned: Sequence[Scanned], written: Sequence[TaskResult]) -> TaskResult:
+    """Combine what became of records and of rows that are from none of their own; records count as in the state.
+
+    Raises TerminalError for a row that the table refuses.
+    """
+    result = combine(written)
+    own = result.tables.setdefault(table, TableResult())
+    if own.dead:
+        raise TerminalError(
+            f"table {table} refuses a row of the statement, which is no record's alone: "
+            f"{own.dead[0].path}: {own.dead[0].reason}. Nothing of the batch was stored. Correct the statement or the "
+            "table, then restart the connector"
+        )
+    own.next_offsets, own.last_timestamps = {}, {}
+    for each in scanned:
+        own.add(each.result)
+        own.read += each.given
+        own.skipped["state"] += each.given
+        result.bytes_read += each.size
+    return result

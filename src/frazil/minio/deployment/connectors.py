@@ -18,16 +18,18 @@ def connectors(settings: Settings) -> dict[str, dict[str, str]]:
     Topic names come from the settings; connector and table names stay as they are. A record that cannot be stored is
     kept as a dead letter. Keys that only Kafka Connect needs are there too, so their warnings are one line of the log.
     """
-    return {CONNECTOR_NAMES[kind]: _config(settings, kind) for kind in TABLE_NAMES}
+    return {
+        CONNECTOR_NAMES[kind]: log_config(settings, settings.topics[kind], table) for kind, table in TABLE_NAMES.items()
+    }
 
 
-def _config(settings: Settings, kind: TableKind) -> dict[str, str]:
-    topic = settings.topics[kind]
+def log_config(settings: Settings, topic: str, table: str) -> dict[str, str]:
+    """Configuration of a connector from a topic of log records to a table."""
     return {
         "connector.class": "io.tabular.iceberg.connect.IcebergSinkConnector",
         "tasks.max": "2",
         "topics": topic,
-        "iceberg.tables": f"{settings.namespace}.{TABLE_NAMES[kind]}",
+        "iceberg.tables": f"{settings.namespace}.{table}",
         "iceberg.tables.auto-create-enabled": "false",
         "iceberg.tables.evolve-schema-enabled": "true",
         **{f"iceberg.catalog.{key}": value for key, value in settings.catalog_properties().items()},

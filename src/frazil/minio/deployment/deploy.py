@@ -34,6 +34,7 @@ from frazil.clients.connect import ConnectClient
 from frazil.clients.kafka.topics import ensure_topics
 from frazil.environment.settings import Settings
 from frazil.errors import CommitConflict, ConfigError, NotFound, ServiceUnavailable, TerminalError
+from frazil.minio.deployment.aggregates import aggregates
 from frazil.minio.deployment.connectors import connectors, dead_letter_topic
 from frazil.minio.records.tables import (
     AUDIT_ADDITIONS,
@@ -97,9 +98,19 @@ def deploy_tables(settings: Settings, progress: Progress) -> None:
 
 
 def deploy_connectors(settings: Settings, progress: Progress) -> None:
-    """The three connectors; one whose configuration is the wanted one already goes on undisturbed."""
+    """The three connectors."""
+    _put_connectors(settings, connectors(settings), progress)
+
+
+def deploy_aggregates(settings: Settings, progress: Progress) -> None:
+    """The connectors that aggregate calls, whose tables they create themselves."""
+    _put_connectors(settings, aggregates(settings), progress)
+
+
+def _put_connectors(settings: Settings, configs: Mapping[str, dict[str, str]], progress: Progress) -> None:
+    """Put connectors; one whose configuration is the wanted one already goes on undisturbed."""
     with ConnectClient(settings.connect_access) as client:
-        for name, config in connectors(settings).items():
+        for name, config in configs.items():
             progress(Step("connector", name, _put_connector(client, name, config)))
 
 

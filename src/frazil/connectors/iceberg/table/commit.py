@@ -180,6 +180,10 @@ class TableBranch:
         state = floor.state if position == copy[OFFSETS] else ""
         return replace(floor, letters=letters, reached=reached, state=state, superseded=superseded)
 
+    def beginning(self, table: Table, connector: str) -> Offsets:
+        """Offsets that the position of the connector began with; empty when it has none."""
+        return offsets.from_json(self._copy(table, connector).get(BEGIN, "{}"))
+
     def history(self, table: Table) -> Iterator[Snapshot]:
         """The snapshots of the branch, the newest first, as far back as they have not been expired."""
         return history(table, self.branch)

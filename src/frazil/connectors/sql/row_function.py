@@ -1,0 +1,69 @@
+"""Function of the worker's own Python that the rows of a statement go through."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Collection
+from importlib import import_module
+from types import FunctionType
+from typing import TYPE_CHECKING, TypeAlias
+
+from frazil.connectors.sql.statement import PLACE
+from frazil.errors import ConfigError
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+RowFunction: TypeAlias = "Callable[[DataFrame], DataFrame]"
+_NAME = re.compile(r"([A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*):([A-Za-z]\w*)", re.ASCII)
+_SHUFFLE = re.compile(r"^\(\d+\) Exchange\b", re.MULTILINE)
+
+
+def is_name(text: str) -> bool:
+    """Whether a text has the form of a function's name: `module:function`."""
+    return _NAME.fullmatch(text) is not None
+
+
+def load_function(name: str, allowed: Collection[str]) -> RowFunction:
+    """Import a function by its name, such as `shop.rows:enrich`, of a module that is allowed; no other is imported.
+
+    Raises ConfigError.
+    """
+    found = _NAME.fullmatch(name)
+    if found is None or found[1] not in allowed:
+        raise ConfigError(
+            f"frazil.python: {name} is of no module that this worker allows (FRAZIL_PYTHON_MODULES="
+            f"{','.join(allowed) or '(none)'}). Nothing was imported. Only who runs the worker can allow a module"
+        )
+    module, attribute = found.groups()
+    try:
+        function = vars(import_module(module)).get(attribute)
+    except Exception as error:
+        raise ConfigError(
+            f"frazil.python: module {module} cannot be imported: {type(error).__name__}: {error}"
+        ) from error
+    if not isinstance(function, FunctionType) or function.__module__ != module:
+        raise ConfigError(f"frazil.python: module {module} has no function {attribute} of its own")
+    return function
+
+
+def applied(function: RowFunction, frame: DataFrame) -> DataFrame:
+    """Let a function change the rows. Raises ConfigError where it fails, or its rows do not tell their records."""
+    name = f"frazil.python: {function.__module__}:{function.__name__}"
+    try:
+        made = function(frame)
+        columns = made.columns
+    except Exception as error:
+        raise ConfigError(f"{name} fails: {type(error).__name__}: {error}") from error
+    if columns.count(PLACE) != 1 or made.schema[PLACE].dataType != frame.schema[PLACE].dataType:
+        raise ConfigError(f"{name} gives rows without their column {PLACE}, which tells the record that a row is from")
+    return made
+
+
+def check_shuffle(function: RowFunction, plan: str) -> None:
+    """Raise ConfigError where a function needs the rows of several tasks, by Spark's plan."""
+    if _SHUFFLE.search(plan):
+        raise ConfigError(
+            f"frazil.python: {function.__module__}:{function.__name__} needs several records at a time (groups, "
+            "orders, joins or divides anew), and a batch has any of them; only what is done row by row can be exact"
+        )

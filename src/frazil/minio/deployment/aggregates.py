@@ -1,0 +1,82 @@
+"""Configurations of connectors that aggregate API calls while they come: `init --with aggregates`."""
+
+from frazil.environment.settings import Settings
+from frazil.minio.deployment.connectors import log_config
+
+_COLUMNS = (
+    "time TIMESTAMP NOT NULL, origin STRING, type STRING, name STRING, bucket STRING, callInfo STRUCT<httpStatusCode: "
+    "INT, rx: BIGINT, tx: BIGINT, requestTime: STRING, timeToResponse: STRING, sourceHost: STRING>"
+)
+_UNITS = {
+    "([0-9.]+)h": "* 3600000",
+    "([0-9.]+)m([0-9]|$)": "* 60000",
+    "([0-9.]+)s$": "* 1000",
+    "([0-9.]+)ms": "",
+    "([0-9.]+)[uµμ]s": "/ 1000",
+    "([0-9.]+)ns": "/ 1000000",
+}
+_MILLISECONDS = " + ".join(
+    f"coalesce(TRY_CAST(regexp_extract(duration, '{pattern}', 1) AS DOUBLE), 0D) {factor}"
+    for pattern, factor in _UNITS.items()
+)
+"""Milliseconds of a Go duration such as `1m2.5s` or `207.1µs`; `µ` is two different characters."""
+
+_REQUESTS = """
+SELECT window.start AS minute, bucket, count(*) AS calls, count_if(callInfo.httpStatusCode >= 400) AS errors,
+    100D * count_if(callInfo.httpStatusCode >= 400) / count(*) AS error_percent,
+    coalesce(sum(callInfo.rx), 0) AS bytes_in, coalesce(sum(callInfo.tx), 0) AS bytes_out
+FROM `{topic}`
+WHERE name IS NOT NULL AND coalesce(origin, 'client') = 'client'
+GROUP BY window(time, '1 minute'), bucket
+"""
+_LATENCIES = """
+CREATE TEMPORARY VIEW durations AS
+SELECT time, name, coalesce(callInfo.requestTime, callInfo.timeToResponse) AS duration
+FROM `{topic}`
+WHERE name IS NOT NULL AND coalesce(origin, 'client') = 'client';
+CREATE TEMPORARY VIEW calls AS
+SELECT time, name, {milliseconds} AS ms FROM durations WHERE duration IS NOT NULL;
+SELECT window.start AS since, name AS api, count(*) AS calls, percentile_approx(ms, 0.5) AS p50_ms,
+    percentile_approx(ms, 0.95) AS p95_ms, percentile_approx(ms, 0.99) AS p99_ms, max(ms) AS most_ms
+FROM calls
+GROUP BY window(time, '5 minutes'), name
+"""
+_FAILED_LOGINS = """
+CREATE TEMPORARY VIEW calls AS
+SELECT time, callInfo.sourceHost AS source_host,
+    (type = 'auth' OR lower(name) LIKE 'sts.assumerole%') AND callInfo.httpStatusCode >= 400 AS failed
+FROM `{topic}`;
+SELECT window.start AS since, source_host, count_if(failed) AS failed, max(CASE WHEN failed THEN time END) AS newest
+FROM calls
+GROUP BY window(time, '10 minutes'), source_host
+HAVING count_if(failed) > 0
+"""
+# A condition in WHERE would let no time pass but that of failed logins.
+AGGREGATES = {
+    "requests_per_minute": _REQUESTS,
+    "latencies_per_5_minutes": _LATENCIES,
+    "failed_logins_per_10_minutes": _FAILED_LOGINS,
+}
+"""Statements by the tables of their rows."""
+
+
+def aggregates(settings: Settings) -> dict[str, dict[str, str]]:
+    """Connector configuration by connector name: one for each table of AGGREGATES, which it creates.
+
+    A call counts in the window of its `time`, whose rows are stored a minute after its end. A record that is no call
+    is a dead letter of the connector of the log records, and in a topic of its own one of these.
+    """
+    topic = settings.topics["api"]
+    return {
+        f"iceberg-sink-{table.replace('_', '-')}": {
+            **log_config(settings, topic, table),
+            "connector.class": "frazil.SqlConnector",
+            "tasks.max": "1",
+            "frazil.sql": " ".join(statement.format(topic=topic, milliseconds=_MILLISECONDS).split()),
+            "frazil.sql.schema": _COLUMNS,
+            "frazil.watermark": "time 1 minute",
+            "iceberg.tables.auto-create-enabled": "true",
+            "errors.deadletterqueue.topic.name": f"{topic}-aggregates-dlq",
+        }
+        for table, statement in AGGREGATES.items()
+    }

@@ -1,0 +1,62 @@
+"""The verb `backfill`."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from frazil.cli.main import app
+from frazil.clients.kafka import topics as kafka_topics
+from frazil.errors import UsageError
+from frazil.stack.local import LocalStack
+from tests.cli.programs import finished, program
+from tests.connectors.samples import MINIMAL_SINK
+from tests.harness import send
+
+
+def test_a_connector_without_a_statement_is_refused(tmp_path: Path) -> None:
+    file = tmp_path / "c.json"
+    file.write_text(json.dumps(MINIMAL_SINK))
+    result = CliRunner().invoke(app, ["backfill", str(file)])
+    assert isinstance(result.exception, UsageError)
+    assert "c cannot be backfilled" in str(result.exception)
+
+
+@pytest.mark.stack
+def test_it_tells_what_it_would_do_does_it_once_and_asks_before_it_doubles(stack: LocalStack, tmp_path: Path) -> None:
+    servers = stack.settings.bootstrap_servers
+    kafka_topics.ensure_topics(servers, {"past": (1, {"retention.ms": "-1"})})
+    send(servers, "past", [json.dumps({"id": n, "page": "ab"[n % 2]}).encode() for n in range(5)], timestamp=1_000_000)
+    send(servers, "past", [json.dumps({"id": n, "page": "c"}).encode() for n in range(3)], timestamp=9_000_000)
+    file = tmp_path / "past.json"
+    config = {
+        "connector.class": "SqlSink",
+        "topics": "past",
+        "frazil.sql.schema": "id BIGINT NOT NULL, page STRING",
+        "frazil.sql": "SELECT page, id FROM past",
+        "iceberg.tables": "streaming.past",
+        "iceberg.tables.auto-create-enabled": "true",
+        "value.converter": "org.apache.kafka.connect.json.JsonConverter",
+        "value.converter.schemas.enable": "false",
+    }
+    file.write_text(json.dumps(config))
+    ends = ("--to", "1970-01-01T02:00:00Z")
+
+    code, output = finished(program(stack.settings, "backfill", str(file), *ends, "--dry-run"))
+    assert code == 0, output
+    assert "0 to 5" in output
+    assert "Rows of 5 records would go to streaming.past." in output
+    code, output = finished(program(stack.settings, "backfill", str(file), *ends))
+    assert code == 0, output
+    assert "5 rows of 5 records in streaming.past" in output
+    code, output = finished(program(stack.settings, "backfill", str(file), *ends, "-o", "json"))
+    assert code == 0, output
+    told = json.loads(output)
+    assert (told["done"], told["records"], told["stored"]) == (True, 5, 0)
+    code, output = finished(program(stack.settings, "backfill", str(file)))
+    assert code == 2
+    assert "5 records of them are stored by past.backfill-" in output
+    assert "nothing was stored; pass --yes to go on" in output
