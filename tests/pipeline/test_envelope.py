@@ -123,6 +123,14 @@ def test_values() -> None:
     assert str(row["da"]) == "2023-11-15"
 
 
+@pytest.mark.parametrize("default", ["false", 0, 1.5, True, None, "AQ==", {"x": 1}, [1]])
+def test_schemas_with_defaults_and_descriptions_are_read(default: Any) -> None:
+    """Debezium's have a default for `snapshot`; Kafka Connect overlooks what is wrong in these."""
+    schema = struct(a=of("string", default=default, doc="what it is"), b=of("int64", doc=7, optional="no"))
+    found, writer = result(_columns(schema), record(schema, {"a": "x", "b": 1}))
+    assert (found.dead, pa.concat_tables(writer.tables).to_pylist()) == ([], [{"a": "x", "b": 1}])
+
+
 @pytest.mark.parametrize("pairs", ['[[1,"v"],[1,"w"]]', '[[1,"v"],["1","w"]]', '[[null,"v"]]'])
 def test_a_map_with_a_key_twice_or_none_makes_a_bad_record(pairs: str) -> None:
     schema = struct(m=of("map", keys=of("int32"), values=of("string")))

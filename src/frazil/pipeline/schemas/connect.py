@@ -57,14 +57,17 @@ class ProtobufOptions:
 
 
 class ConnectSchema(msgspec.Struct, omit_defaults=True):
-    """A schema; members of a struct have `field`. `default` is JSON, as values are written."""
+    """A schema; members of a struct have `field`. `default` is JSON, as values are written.
+
+    As for Kafka Connect, an `optional` that is no boolean and a `doc` that is no text are no reason to refuse a record.
+    """
 
     type: str
-    optional: bool = False
+    optional: object = False
     name: str | None = None
     version: int | None = None
-    doc: str | None = None
-    default: msgspec.Raw | None = None
+    doc: object = None
+    default: msgspec.Raw | msgspec.UnsetType = msgspec.UNSET
     field: str | None = None
     parameters: dict[str, str] | None = None
     fields: list[ConnectSchema] | None = None
