@@ -194,9 +194,9 @@ def test_a_regular_expression_that_does_not_compile_is_one_error() -> None:
     assert text.startswith("Invalid value [ for configuration transforms.a.regex: Invalid regex: ")
 
 
-def test_what_needs_a_schema_is_refused() -> None:
+def test_what_is_not_supported_is_refused_with_what_to_set_instead() -> None:
     (text,) = errors(step(ICEBERG + "MongoDebeziumTransform"))
-    assert "Not supported yet. It works on records with a schema" in text
+    assert "Not supported. Set frazil.cdc.format=mongo" in text
 
 
 def test_predicates_are_checked_too() -> None:
@@ -220,8 +220,8 @@ def test_predicates_are_checked_too() -> None:
         ),
         (
             {"transforms.a.replace.null.with.default": "false"},
-            "transforms.a.replace.null.with.default has no effect here: records have no schema, so fields have no "
-            "default value",
+            "transforms.a.replace.null.with.default has no effect here: a null stays null where its field "
+            "has a default value too",
         ),
         (
             {"predicates": "p", "predicates.p.type": "RecordIsTombstone"},
@@ -252,7 +252,7 @@ def test_set_schema_metadata_does_nothing_and_says_so() -> None:
     found = step("SetSchemaMetadata$Value", schema__name="x")
 
     assert iceberg_sink_config(found).transforms is None
-    assert "transforms.a.type has no effect here: records have no schema" in warnings(found)
+    assert "transforms.a.type has no effect here: names and versions of schemas are not kept" in warnings(found)
 
 
 @pytest.mark.parametrize(

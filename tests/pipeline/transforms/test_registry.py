@@ -8,5 +8,5 @@ def test_what_is_not_refused_is_applied_or_says_that_it_changes_nothing() -> Non
 
     assert [plugin.name for plugin in inert] == ["SetSchemaMetadata"]
     assert [list(plugin.warnings("p.", {})) for plugin in inert] == [
-        ["p.type has no effect here: records have no schema"]
+        ["p.type has no effect here: names and versions of schemas are not kept"]
     ]

@@ -55,7 +55,7 @@ REPLACE_NULL = Key(
     "BOOLEAN",
     "Whether a null takes the default value of its field.",
     default=True,
-    no_effect="records have no schema, so fields have no default value",
+    no_effect="a null stays null where its field has a default value too",
 )
 
 

@@ -1,4 +1,4 @@
-"""SetSchemaMetadata, which changes nothing: records have no schema."""
+"""SetSchemaMetadata, which changes nothing: names and versions of schemas are not kept."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from frazil.declare.definition import Key
 from frazil.pipeline.transforms.plugin import KEY_OR_VALUE, REPLACE_NULL, Options, Problems, Transformation
 
-_NO_SCHEMA = "records have no schema"
+_NOT_KEPT = "names and versions of schemas are not kept"
 
 
 def _check(prefix: str, options: Options) -> Problems:
@@ -17,15 +17,15 @@ def _check(prefix: str, options: Options) -> Problems:
 
 
 def _warnings(prefix: str, options: Options) -> Iterator[str]:
-    yield f"{prefix}type has no effect here: {_NO_SCHEMA}"
+    yield f"{prefix}type has no effect here: {_NOT_KEPT}"
 
 
 SET_SCHEMA_METADATA = Transformation(
     name="SetSchemaMetadata",
-    documentation="Names a schema. Records have no schema, so nothing changes.",
+    documentation="Names a schema. Names and versions of schemas are not kept, so nothing changes.",
     keys=(
-        Key("schema.name", "STRING", "Name of the schema.", default=None, importance="HIGH", no_effect=_NO_SCHEMA),
-        Key("schema.version", "INT", "Version of the schema.", default=None, importance="HIGH", no_effect=_NO_SCHEMA),
+        Key("schema.name", "STRING", "Name of the schema.", default=None, importance="HIGH", no_effect=_NOT_KEPT),
+        Key("schema.version", "INT", "Version of the schema.", default=None, importance="HIGH", no_effect=_NOT_KEPT),
         REPLACE_NULL,
     ),
     parts=KEY_OR_VALUE,
