@@ -47,9 +47,9 @@ MODE_COLUMNS: Mapping[str, Mapping[tuple[str, ...], Type]] = {
     "history": HISTORY_COLUMNS,
 }
 NOTES = (CHANGE_OP, CHANGE_TS)
-"""Those that records bring."""
+"""Columns that records bring."""
 WRITTEN = frozenset(path[0] for path in HISTORY_COLUMNS) - {*NOTES}
-"""Those that are made when rows are written."""
+"""Columns that are made when rows are written."""
 
 
 @dataclass

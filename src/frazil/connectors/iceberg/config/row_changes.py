@@ -43,7 +43,7 @@ class RowChanges:
         return {self.mode, *self.modes.values()} != {MODES[0]}
 
     def mode_of(self, table: str) -> str:
-        """What a table keeps of events."""
+        """The mode of a table."""
         return self.modes.get(table, self.mode)
 
     def id_columns_of(self, table: str) -> tuple[Path, ...]:

@@ -11,6 +11,6 @@ MONGO_DEBEZIUM = Transformation(
     keys=(Key("array_handling_mode", "STRING", "array or document.", default=None),),
     packages=ICEBERG,
     build=None,
-    refused="Not supported. Set frazil.cdc.format=mongo on an Iceberg connector, which reads the events as they are, or have "
-    "Debezium's ExtractNewDocumentState make plain documents on the source side",
+    refused="Not supported. Set frazil.cdc.format=mongo on an Iceberg connector, which reads the events as they are; "
+    "or have Debezium's ExtractNewDocumentState make plain documents on the source side",
 )
