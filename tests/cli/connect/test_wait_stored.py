@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import threading
+
 import pytest
 
 from frazil.clients.kafka.groups import set_group_offsets
@@ -7,6 +9,7 @@ from frazil.clients.kafka.produce import produce
 from frazil.clients.kafka.topics import ensure_topics
 from frazil.stack.local import LocalStack
 from tests.cli.connect.conftest import SINK, Program
+from tests.waits import PATIENCE_S
 
 pytestmark = pytest.mark.stack
 
@@ -25,6 +28,22 @@ def test_waiting_for_what_the_topics_have(program: Program, stack: LocalStack, m
         set_group_offsets(servers, f"connect-{name}", {("wait.stored", 0): 3})
         assert program.ok("wait", "connector", name, "--for", "caught-up") == f"{name}: CAUGHT-UP\n"
         assert program.ok("wait", "connector", name, "--for", "committed") == f"{name}: COMMITTED\n"
+    program.factory.last("by-pattern").fail("frazil.errors.ConfigError: frazil.sql was changed")
+    code, out, err = program.run("wait", "connector", "by-pattern", "--for", "caught-up")
+    assert (code, out, "frazil.sql was changed" in err) == (1, "", True), "nothing is left to store, and it fails"
+    begun, begin = threading.Event(), threading.Event()
+
+    def wait(name: str) -> None:
+        begun.set()
+        assert begin.wait(PATIENCE_S)
+
+    program.factory.before_start = wait
+    program.client.patch_config("named", {"tasks.max": "2"})
+    assert begun.wait(PATIENCE_S)
+    code, _, err = program.run("wait", "connector", "named", "--for", "caught-up", "--timeout", "0")
+    assert (code, "named: it is RESTARTING, and not CAUGHT-UP yet" in err) == (1, True), err
+    begin.set()
+    assert program.ok("wait", "connector", "named", "--for", "caught-up") == "named: CAUGHT-UP\n"
     produce(servers, "wait.stored", [b"4"], 1)
     program.client.pause("named")
     program.ok("wait", "connector", "named", "--for", "PAUSED")

@@ -20,6 +20,15 @@ from tests.connectors.samples import MINIMAL_SINK
 from tests.rest_worker import rest_worker
 
 pytestmark = pytest.mark.stack
+WRITES_ROWS = {
+    "connector.class": "SqlSink",
+    "topics": "verbs.lines",
+    "frazil.sql.schema": "n BIGINT",
+    "frazil.sql": "SELECT n FROM `verbs.lines`",
+    "frazil.sql.topic": "verbs.rows",
+    "value.converter": "org.apache.kafka.connect.json.JsonConverter",
+    "value.converter.schemas.enable": "false",
+}
 
 
 @pytest.fixture
@@ -97,6 +106,7 @@ def test_schemas_of_keys_and_values_are_those_of_the_connector_that_reads(
 ) -> None:
     monkeypatch.setenv("SCHEMA_REGISTRY_URL", registry.registry_url)
     avro = tmp_path / "order.avsc"
+    ok("topics", "create", "verbs.rows")
     avro.write_text('{"type": "record", "name": "Order", "fields": [{"name": "n", "type": "long"}]}')
     key = tmp_path / "key.avsc"
     key.write_text('"string"')
@@ -126,6 +136,11 @@ def test_schemas_of_keys_and_values_are_those_of_the_connector_that_reads(
         assert "reader" in ok("topics", "describe", "verbs.avro")
         refused = run("topics", "delete", "verbs.avro", "--yes")
         assert "reader reads verbs.avro. Nothing was deleted" in str(refused.exception)
+        client.put_config("writer", {**WRITES_ROWS, "name": "writer"})
+        described = json.loads(ok("topics", "describe", "verbs.rows", "-o", "json"))
+        assert (described["connectors"], described["writers"]) == ([], ["writer"])
+        refused = run("topics", "delete", "verbs.rows", "--yes")
+        assert "writer writes to verbs.rows. Nothing was deleted" in str(refused.exception)
         refused = run("topics", "peek", "verbs.avro", "--connector", "nope")
         assert "connector nope does not read verbs.avro" in str(refused.exception)
 

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from frazil.pipeline.offsets import Offsets, TopicPartition
 
 _POLL_S = 0.5
+_BEGINNING = ("RESTARTING", "UNASSIGNED")
 _FAILED = "FAILED"
 CONNECTOR, TASK = ("connector", "connectors"), ("task", "tasks")
 
@@ -163,17 +164,20 @@ def until_stored(
     ends = {key: position.end for key, position in begun.items()}
     first = left = _left(ends, begun)
     total = sum(first.values())
-    while left and not (wanted is Goal.COMMITTED and left != first):
+    while True:
         say(Records(f"{name} reads", total - sum(left.values()), total))
         status = client.status(name)
         _check_failure(status)
+        begins = [part["state"] for part in _parts(status) if part["state"] in _BEGINNING]
+        if not begins and (not left or (wanted is Goal.COMMITTED and left != first)):
+            return wanted.value
         state = status["connector"]["state"]
-        if state in (Goal.PAUSED, Goal.STOPPED):
+        if left and state in (Goal.PAUSED, Goal.STOPPED):
             raise TerminalError(f"it is {state}, with {counted(sum(left.values()), 'record')} to store; `resume` it")
-        _check_time(name, deadline, f"{counted(sum(left.values()), 'record')} behind", f"{wanted.value} yet")
+        stands = f"{counted(sum(left.values()), 'record')} behind" if left else begins[0]
+        _check_time(name, deadline, stands, f"{wanted.value} yet")
         time.sleep(_POLL_S)
         left = _left(ends, standing.behind())
-    return wanted.value
 
 
 def _left(ends: Offsets, reached: Mapping[TopicPartition, Behind]) -> Offsets:

@@ -88,12 +88,13 @@ def describe(name: TopicArgument, output: OutputOption = Output.TABLE) -> None:
     partitions = kafka_topics.partitions_of(servers, [name])[name]
     own = kafka_topics.own_settings(servers, name)
     begins, ends = kafka_offsets.begin_offsets(servers, [name]), kafka_offsets.end_offsets(servers, [name])
-    readers, unknown = _readers(settings, name)
+    readers, writers, unknown = _users(settings, name)
     found = {
         "topic": name,
         "id": kafka_topics.topic_ids(servers, [name])[name],
         "settings": own,
         "connectors": None if unknown else sorted(readers),
+        "writers": None if unknown else sorted(writers),
         "partitions": [
             {
                 "partition": one.number,
@@ -110,6 +111,7 @@ def describe(name: TopicArgument, output: OutputOption = Output.TABLE) -> None:
         typer.echo(as_text(found, output))
         return
     rows = [("id", found["id"]), ("connectors", unknown or ", ".join(sorted(readers)) or "none reads it")]
+    rows += [("written by", ", ".join(sorted(writers)))] if writers else []
     show_table(("topic", name), [*rows, *own.items()])
     typer.echo()
     header = ("partition", "begin", "end", "records", "leader", "replicas", "in sync")
@@ -158,7 +160,7 @@ def create(
 def delete(name: TopicArgument, yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False) -> None:
     """Delete a topic with its records; asks first.
 
-    It is refused while a connector reads the topic. What connectors have stored of it stays.
+    It is refused while a connector reads the topic, or writes its rows there. What connectors have stored of it stays.
     """
     from frazil.clients.kafka import offsets as kafka_offsets
     from frazil.clients.kafka.topics import delete_topic
@@ -167,14 +169,15 @@ def delete(name: TopicArgument, yes: Annotated[bool, typer.Option("--yes", "-y",
     servers = settings.bootstrap_servers
     ends, begins = kafka_offsets.end_offsets(servers, [name]), kafka_offsets.begin_offsets(servers, [name])
     records = sum(ends.values()) - sum(begins.values())
-    readers, unknown = _readers(settings, name)
-    if readers:
-        raise UsageError(
-            f"{', '.join(sorted(readers))} read{'s' if len(readers) == 1 else ''} {name}. Nothing was deleted; delete "
-            "the connector, or give it other topics, before."
-        )
+    readers, writers, unknown = _users(settings, name)
+    for users, one, several in ((readers, "reads", "read"), (writers, "writes to", "write to")):
+        if users:
+            raise UsageError(
+                f"{', '.join(sorted(users))} {one if len(users) == 1 else several} {name}. Nothing was deleted; delete "
+                "the connector, or give it other topics, before."
+            )
     if unknown:
-        typer.echo(f"Whether a connector reads it is not known: {unknown}", err=True)
+        typer.echo(f"Whether a connector uses it is not known: {unknown}", err=True)
     what = f"{name} with {counted(records, 'record')}"
     consent(yes, f"Delete {what}?", "nothing was deleted")
     delete_topic(servers, name)
@@ -219,7 +222,7 @@ def peek(
 
     settings = Settings.load()
     servers = settings.bootstrap_servers
-    show_record = record_printer(output, decoder(settings, name, connector, _readers(settings, name)[0]), raw=raw)
+    show_record = record_printer(output, decoder(settings, name, connector, _users(settings, name)[0]), raw=raw)
     if begin is None:
         starts = kafka_peek.newest_starts(servers, [name], count, partition)
     else:
@@ -250,10 +253,12 @@ def _starts(servers: str, name: str, begin: str, only: int | None) -> dict[tuple
     return {key: offset for key, offset in found.items() if only in (None, key[1])}
 
 
-def _readers(settings: Settings, topic: str) -> tuple[dict[str, Mapping[str, str]], str]:
-    """Configurations of the connectors that read a topic, by name, and why they are not known."""
+def _users(settings: Settings, topic: str) -> tuple[dict[str, Mapping[str, str]], list[str], str]:
+    """Configurations of the connectors that read a topic, by name, names of those whose rows it gets, and why neither
+    is known."""
     from frazil.connectors.source import reads
 
     known, unknown = worker_connectors(settings)
     configs = {name: entry["info"]["config"] for name, entry in known.items()}
-    return {name: config for name, config in configs.items() if reads(config, topic)}, unknown
+    writers = [name for name, config in configs.items() if config.get("frazil.sql.topic", "").strip() == topic]
+    return {name: config for name, config in configs.items() if reads(config, topic)}, writers, unknown

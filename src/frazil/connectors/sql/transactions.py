@@ -135,6 +135,9 @@ class Transactions:
             return Fenced(
                 f"another worker runs connector {self._connector} and has taken over its transactions ({error.str()})"
             )
+        if error.code() == KafkaError.UNKNOWN_TOPIC_OR_PART:
+            create = f"Create it: `topics create {self._topic}`, and restart the connector"
+            return TerminalError(f"{self._said(what, error.str())}. {create}")
         kind = ServiceUnavailable if error.retriable() or error.txn_requires_abort() else TerminalError
         return kind(self._said(what, error.str()))
 
