@@ -9,7 +9,7 @@ from frazil.clients.kafka.produce import produce
 from frazil.clients.kafka.topics import ensure_topics
 from frazil.stack.local import LocalStack
 from tests.cli.connect.conftest import SINK, Program
-from tests.waits import PATIENCE_S
+from tests.waits import PATIENCE_S, eventually
 
 pytestmark = pytest.mark.stack
 
@@ -44,6 +44,12 @@ def test_waiting_for_what_the_topics_have(program: Program, stack: LocalStack, m
     assert (code, "named: it is RESTARTING, and not CAUGHT-UP yet" in err) == (1, True), err
     begin.set()
     assert program.ok("wait", "connector", "named", "--for", "caught-up") == "named: CAUGHT-UP\n"
+    program.client.stop("by-pattern")
+    eventually(lambda: program.client.status("by-pattern")["connector"]["state"] == "STOPPED")
+    told = program.ok("offsets", "set", "by-pattern", "wait.stored:0=99", "--dry-run").splitlines()
+    assert told[1].startswith("by-pattern: wait.stored-0 ends at offset 3: a connector that is started before")
+    code, _, err = program.run("offsets", "set", "by-pattern", "wait.stored:7=1", "--dry-run")
+    assert (code, "Topic wait.stored has no partition 7; nothing was changed." in err) == (2, True), err
     produce(servers, "wait.stored", [b"4"], 1)
     program.client.pause("named")
     program.ok("wait", "connector", "named", "--for", "PAUSED")

@@ -15,7 +15,7 @@ from frazil.cli.ui.console import consent
 from frazil.cli.ui.output import Output, OutputOption, show
 from frazil.cli.ui.program import group
 from frazil.environment.settings import Settings
-from frazil.errors import UsageError
+from frazil.errors import TransientError, UsageError
 from frazil.text.amounts import counted
 
 if TYPE_CHECKING:
@@ -79,7 +79,12 @@ def set_(
         _require_stopped(client, name)
         for line in _moves(client.offsets(name), offsets):
             typer.echo(f"{name}: {line}")
-        typer.echo(f"{name}: {'nothing was changed' if dry_run else client.set_offsets(name, offsets)}")
+        if not dry_run:
+            typer.echo(f"{name}: {client.set_offsets(name, offsets)}")
+            return
+        for remark in _remarks(client.config(name), name, offsets, Settings.load()):
+            typer.echo(f"{name}: {remark}")
+    typer.echo(f"{name}: nothing was changed")
 
 
 def _require_stopped(client: ConnectClient, name: str) -> None:
@@ -103,6 +108,31 @@ def _moves(known: Sequence[Mapping[str, Any]], wanted: Sequence[Mapping[str, Any
             count = counted(abs(new - old), "record")
             line += f", up to {count} {'read again' if new < old else 'left out'}"
         yield line
+
+
+def _remarks(
+    config: Mapping[str, str], name: str, offsets: Sequence[Mapping[str, Any]], settings: Settings
+) -> list[str]:
+    """Tell what the worker would of the offsets of a sink. Raises ConfigError where it would refuse them."""
+    from frazil.connectors.connector import Standing
+    from frazil.connectors.positions import check_changes
+    from frazil.declare.providers import ConfigProviders
+
+    changes: dict[tuple[str, int], int | None] = {}
+    for entry in offsets:
+        match entry:
+            case {"partition": {"kafka_topic": str(topic), "kafka_partition": int(partition)}, "offset": offset}:
+                changes[topic, partition] = offset and offset.get("kafka_offset")
+            case _:
+                return []
+    providers = ConfigProviders.load(settings.config_providers, settings.env)
+    remarks: list[str] = []
+    try:
+        cluster = Standing.of(name, config, settings.bootstrap_servers, providers).cluster
+        check_changes(cluster, changes, remarks)
+    except TransientError as error:
+        return [f"what the topics have is not known: {error}"]
+    return remarks
 
 
 def _place(entry: Mapping[str, Any]) -> str:
