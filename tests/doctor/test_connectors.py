@@ -21,6 +21,7 @@ from frazil.doctor.finding import Finding, Look
 from frazil.doctor.parts import catalog, kafka
 from frazil.environment.settings import Settings
 from frazil.stack.local import LocalStack
+from frazil.stack.ports import unused
 from tests.connectors.samples import MINIMAL_S3_SINK, MINIMAL_SINK
 
 pytestmark = pytest.mark.stack
@@ -71,6 +72,15 @@ def test_a_failure_and_its_cause_are_one_problem(settings: Settings, examined: C
         "it is FAILED: NotFound: topic once.t does not exist at b",
         "`topics create once.t`, then `restart connector once`",
     )
+
+
+def test_a_service_that_does_not_answer_is_told_once(stack: LocalStack) -> None:
+    (closed,) = unused(1)
+    away = Settings({**stack.settings.env, "KAFKA_BOOTSTRAP_SERVERS": f"127.0.0.1:{closed}"})
+    status = {"connector": {"state": "RUNNING", "worker_id": "w"}, "tasks": []}
+    known = {name: {"info": {"config": iceberg(name)}, "status": status} for name in ("away", "away2", "away3")}
+    found = [one.what for one in connectors(Look(away, ConfigProviders(), connectors=known))]
+    assert len([what for what in found if what.startswith(f"Kafka at 127.0.0.1:{closed} does not answer")]) == 1, found
 
 
 def test_what_it_lacks_and_why_it_failed(examined: Callable[..., list[Finding]]) -> None:

@@ -30,10 +30,17 @@ _PARTS: tuple[Part, ...] = ("key", "value")
 
 
 def connectors(look: Look) -> Iterator[Finding]:
-    """All connectors of the worker, one after the other; what one raises is a problem of that one."""
+    """All connectors of the worker, one after the other; what one raises is a problem of that one.
+
+    A service that does not answer is told once, not by each connector that needs it.
+    """
+    told: set[str] = set()
     for name, entry in sorted(look.connectors.items()):
         found = list(_of_one(look, name, entry))
-        yield from found
+        for one in found:
+            if one.effect or one.what not in told:
+                yield one
+            told.add(one.what)
         if all(one.level == "ok" for one in found):
             yield Finding(f"connector {name}", "ok", f"it is {entry['status']['connector']['state']}")
 

@@ -26,7 +26,7 @@ def leftovers(settings: Settings) -> list[Leftover]:
     """Find what is there; changes nothing."""
     kinds = [
         ("topics, tables, connectors, logs", settings.home, [settings.home / name for name in OWNED]),
-        ("downloads", settings.cache, [settings.cache / name for name in _CACHED]),
+        ("downloads of every home", settings.cache, [settings.cache / name for name in _CACHED]),
         ("contexts", settings.contexts_file.parent, [settings.contexts_file]),
     ]
     found = [(what, folder, [path for path in paths if path.exists()]) for what, folder, paths in kinds]
