@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from frazil.connectors.statement_state import kept
+from frazil.connectors.statement_state import changed, kept
 from frazil.pipeline.results import State
 from frazil.worker.watch.metrics import Metrics
 from tests.worker.watch.test_metrics import report
@@ -23,3 +23,11 @@ def test_without_a_watermark_none_is_told() -> None:
     metrics = Metrics(dict, lambda: {"c": "RUNNING"})
     metrics.observe(replace(report(), state=State("s3://b/m", 1, 20, 0, 0)))
     assert kept(list(metrics.collect()), "c") == [("State", "1 row, 20 B")]
+
+
+def test_a_change_that_the_state_does_not_go_on_with_is_warned_of() -> None:
+    before = {"frazil.sql": "SELECT 1", "frazil.watermark": "at 10 seconds", "tasks.max": "1"}
+    assert changed(before, {**before, "tasks.max": "2"}) == []
+    assert changed({}, before) == []
+    (told,) = changed(before, {"frazil.sql": "SELECT 2", "tasks.max": "1"})
+    assert told.startswith("frazil.sql, frazil.watermark changed: if the statement has state")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
@@ -12,6 +12,18 @@ if TYPE_CHECKING:
     from prometheus_client import Metric
 
 _STATE = "frazil_state_"
+_OF_STATEMENT = ("frazil.sql", "frazil.sql.file", "frazil.sql.schema", "frazil.watermark", "frazil.dedup.keys")
+
+
+def changed(before: Mapping[str, str], after: Mapping[str, str]) -> list[str]:
+    """Warn of a change that a statement's state may not go on with."""
+    keys = [key for key in _OF_STATEMENT if before.get(key) != after.get(key)]
+    if not (before.get("frazil.sql") or before.get("frazil.sql.file")) or not keys:
+        return []
+    return [
+        f"{', '.join(keys)} changed: if the statement has state (windows, groups, joins of topics), it goes on with "
+        "that of the same statement alone, and is FAILED until its offsets are reset"
+    ]
 
 
 def kept(metrics: Sequence[Metric], connector: str) -> list[tuple[str, str]]:

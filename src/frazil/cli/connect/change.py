@@ -83,6 +83,7 @@ def apply(
 def _apply(client: ConnectClient, document: Document, dry_run: bool) -> str:
     """Outcome of one document: created, updated, unchanged or, in a dry run, refused."""
     from frazil.connectors.registry import warnings_of
+    from frazil.connectors.statement_state import changed
 
     try:
         before: Mapping[str, str] | None = client.config(document.name)
@@ -98,7 +99,7 @@ def _apply(client: ConnectClient, document: Document, dry_run: bool) -> str:
         client.put_config(document.name, wanted)
     typer.echo(f"{document.name}: {'would be ' if dry_run and changes else ''}{outcome}")
     shown = [*changes, *(f"! {error}" for error in errors)] if dry_run or outcome == "updated" else []
-    warnings = [f"? {warning}" for warning in warnings_of(wanted)] if changes else []
+    warnings = [f"? {text}" for text in (*warnings_of(wanted), *changed(before or {}, wanted))] if changes else []
     for line in (*shown, *warnings):
         typer.echo(f"  {line}")
     return "refused" if errors else outcome
@@ -160,6 +161,7 @@ def patch_connector(
     ${file:/path:key}, or use `apply`.
     """
     from frazil.connectors.registry import warnings_of
+    from frazil.connectors.statement_state import changed
 
     patch: dict[str, str | None] = {**keys_and_values(set_ or (), "Nothing was changed.")}
     for key in remove or ():
@@ -175,7 +177,8 @@ def patch_connector(
             after = {key: value for key, value in {**before, **patch}.items() if value is not None}
             if after == before:
                 return "unchanged"
-            changes = [*changes_between(before, after), *(f"? {warning}" for warning in warnings_of(after))]
+            warnings = [f"? {text}" for text in (*warnings_of(after), *changed(before, after))]
+            changes = [*changes_between(before, after), *warnings]
             errors = client.validate(after) if dry_run else []
             if errors:
                 raise ConfigError("\n  ".join(["would be refused", *changes, *(f"! {error}" for error in errors)]))
