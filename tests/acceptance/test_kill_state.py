@@ -134,7 +134,7 @@ def rows_of_a_batch(pipe: Pipe, config: dict[str, str], home: Path) -> list[dict
     return [row for row in found if row["page"] != "end"]
 
 
-@pytest.mark.timeout(300)
+@pytest.mark.timeout(900)
 def test_two_kills_leave_the_windows_and_pairs_of_all_records(stack: LocalStack, tmp_path: Path) -> None:
     killed_again_and_again(stack, tmp_path, 2)
 
