@@ -17,8 +17,6 @@ from tests.connectors.iceberg.driver import Driver, Memory, memory
 from tests.connectors.iceberg.test_cdc_format import FORMAT, TABLE, USERS, Source, event, read, send
 from tests.connectors.iceberg.test_truncates import truncate
 
-pytestmark = pytest.mark.no_cover
-
 APPEND, HISTORY = ({**FORMAT, "frazil.cdc.mode": mode} for mode in ("append", "history"))
 PLACEHOLDER = "__debezium_unavailable_value"
 FILES = ["copy-on-write", "merge-on-read"]

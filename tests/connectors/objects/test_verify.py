@@ -25,8 +25,6 @@ from frazil.pipeline.letters.deadletter import Coordinates
 from tests.connectors.objects.samples import BY_TIME, FORMAT, STORAGE, FolderStore, sink_with
 from tests.pipeline.kafka_rows import Row, chunk, chunks
 
-pytestmark = pytest.mark.no_cover
-
 KEY = ("t", 0)
 HOUR = 3_600_000
 ROWS = [Row(n, b'{"n":%d}' % n, HOUR * (n // 4)) for n in range(12)]
