@@ -26,6 +26,14 @@ class Document:
     initial_state: str = "RUNNING"
 
 
+def read_document(path: str, stdin: Iterable[str] = (), *, variables: Mapping[str, str] | None = None) -> Document:
+    """The one connector of a file; see `read_documents`. Raises UsageError also when there are several."""
+    documents = read_documents([path], stdin, variables=variables)
+    if len(documents) > 1:
+        raise UsageError(f"{path} has {len(documents)} connectors, not one. Nothing was done.")
+    return documents[0]
+
+
 def read_documents(
     paths: Sequence[str],
     stdin: Iterable[str] = (),

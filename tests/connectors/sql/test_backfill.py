@@ -18,17 +18,11 @@ from frazil.errors import BadRecord, PositionLost, TerminalError
 from frazil.pipeline.executor import Executor
 from frazil.pipeline.report import BatchReport
 from tests.connectors.broker import BOOTSTRAP, Killed
-from tests.connectors.iceberg.driver import CREATE, SIMPLE, TABLE, TOLERANT, Memory, memory
+from tests.connectors.iceberg.driver import CREATE, TABLE, TOLERANT, Memory, memory
 from tests.connectors.samples import MINIMAL_SINK
 from tests.connectors.sql.driver import STATEMENT, PythonQuery, Rows, SessionExecutor, SqlDriver, failure, snapshot
 
 HOUR_MS = 3_600_000
-
-
-@pytest.fixture
-def one() -> Iterator[Memory]:
-    with memory({TABLE: SIMPLE}) as made:
-        yield made
 
 
 @pytest.fixture

@@ -22,12 +22,6 @@ from tests.connectors.sql.driver import ROWS, PythonQuery, Rows, SqlDriver, fail
 
 
 @pytest.fixture
-def one() -> Iterator[Memory]:
-    with memory({TABLE: SIMPLE}) as made:
-        yield made
-
-
-@pytest.fixture
 def patched() -> Iterator[pytest.MonkeyPatch]:
     with pytest.MonkeyPatch.context() as patch:
         yield patch

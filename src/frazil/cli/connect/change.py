@@ -82,9 +82,6 @@ def apply(
 
 def _apply(client: ConnectClient, document: Document, dry_run: bool) -> str:
     """Outcome of one document: created, updated, unchanged or, in a dry run, refused."""
-    from frazil.connectors.registry import warnings_of
-    from frazil.connectors.statement_state import changed
-
     try:
         before: Mapping[str, str] | None = client.config(document.name)
     except NotFound:
@@ -99,7 +96,7 @@ def _apply(client: ConnectClient, document: Document, dry_run: bool) -> str:
         client.put_config(document.name, wanted)
     typer.echo(f"{document.name}: {'would be ' if dry_run and changes else ''}{outcome}")
     shown = [*changes, *(f"! {error}" for error in errors)] if dry_run or outcome == "updated" else []
-    warnings = [f"? {text}" for text in (*warnings_of(wanted), *changed(before or {}, wanted))] if changes else []
+    warnings = _warnings(before or {}, wanted) if changes else []
     for line in (*shown, *warnings):
         typer.echo(f"  {line}")
     return "refused" if errors else outcome
@@ -121,6 +118,14 @@ def _prune(client: ConnectClient, names: Sequence[str], *, dry_run: bool, yes: b
             client.delete(name)
         typer.echo(f"{name}: {'would be deleted' if dry_run else 'deleted'}")
     return len(names)
+
+
+def _warnings(before: Mapping[str, str], after: Mapping[str, str]) -> list[str]:
+    """Lines with `?` for keys that have no effect, and for a change that a state does not go on with."""
+    from frazil.connectors.registry import warnings_of
+    from frazil.connectors.statement_state import changed
+
+    return [f"? {text}" for text in (*warnings_of(after), *changed(before, after))]
 
 
 def changes_between(before: Mapping[str, str], after: Mapping[str, str]) -> list[str]:
@@ -160,9 +165,6 @@ def patch_connector(
     What a command line holds can be seen by other users of the machine: for a secret give a placeholder such as
     ${file:/path:key}, or use `apply`.
     """
-    from frazil.connectors.registry import warnings_of
-    from frazil.connectors.statement_state import changed
-
     patch: dict[str, str | None] = {**keys_and_values(set_ or (), "Nothing was changed.")}
     for key in remove or ():
         if key in patch:
@@ -177,8 +179,7 @@ def patch_connector(
             after = {key: value for key, value in {**before, **patch}.items() if value is not None}
             if after == before:
                 return "unchanged"
-            warnings = [f"? {text}" for text in (*warnings_of(after), *changed(before, after))]
-            changes = [*changes_between(before, after), *warnings]
+            changes = [*changes_between(before, after), *_warnings(before, after)]
             errors = client.validate(after) if dry_run else []
             if errors:
                 raise ConfigError("\n  ".join(["would be refused", *changes, *(f"! {error}" for error in errors)]))

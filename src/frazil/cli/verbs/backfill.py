@@ -15,9 +15,8 @@ from frazil.cli.ui.output import Output, OutputOption, as_text, show_table
 from frazil.cli.ui.program import verb
 from frazil.cli.ui.progress import progress
 from frazil.cli.ui.table_access import YesOption
-from frazil.connectors.documents import read_documents
+from frazil.connectors.documents import read_document
 from frazil.environment.settings import Settings
-from frazil.errors import UsageError
 from frazil.text.amounts import counted
 
 if TYPE_CHECKING:
@@ -59,10 +58,7 @@ def backfill(
     times = [None if text is None else round(point_in_time(text, now).timestamp() * 1000) for text in (since, until)]
     settings = Settings.load()
     providers = ConfigProviders.load(settings.config_providers, settings.env)
-    documents = read_documents([file], sys.stdin, variables=variables_of(env_file))
-    if len(documents) > 1:
-        raise UsageError(f"{file} has {len(documents)} connectors, not one. Nothing was done.")
-    (document,) = documents
+    document = read_document(file, sys.stdin, variables=variables_of(env_file))
     connector = open_connector(document.name, document.config, settings, providers)
     with connector.hiding() as sink:
         found = sink.backfill(*times)

@@ -15,7 +15,7 @@ from frazil.cli.ui.letter_connectors import Connectors
 from frazil.cli.ui.output import Output, OutputOption, as_text, show_table
 from frazil.cli.ui.program import verb
 from frazil.cli.ui.progress import Records, progress
-from frazil.connectors.documents import read_documents
+from frazil.connectors.documents import read_document
 from frazil.declare.definition import HIDDEN
 from frazil.environment.extras import extra
 from frazil.environment.settings import Settings
@@ -94,10 +94,8 @@ def _config(settings: Settings, name: str, variables: Mapping[str, str] | None) 
         if hidden := [key for key, value in known.items() if HIDDEN in value]:
             raise UsageError(f"the worker hides {', '.join(hidden)} of {name}: give its file. Nothing was done.")
         return name, known
-    documents = read_documents([name], variables=variables)
-    if len(documents) > 1:
-        raise UsageError(f"{name} has {len(documents)} connectors, not one. Nothing was done.")
-    return documents[0].name, documents[0].config
+    document = read_document(name, variables=variables)
+    return document.name, document.config
 
 
 def show(found: list[TableTaken]) -> None:

@@ -33,7 +33,7 @@ from frazil.pipeline.letters.book import LetterBook
 from frazil.pipeline.letters.deadletter import DeadLetterQueue
 from frazil.pipeline.offsets import Offsets
 from frazil.pipeline.report import BatchReport
-from frazil.pipeline.results import TableResult, TaskResult
+from frazil.pipeline.results import TaskResult
 from frazil.pipeline.source import Source, divided
 from frazil.pipeline.task_spec import TaskSpec
 from frazil.text.amounts import counted
@@ -132,9 +132,7 @@ def _grouped(runs: StatementRuns, spec: TaskSpec, source: Source, shares: Sequen
     """Compute a statement with state over all of the records at once."""
     (table,) = spec.tables
     if table.writer is None:
-        return TaskResult(
-            {table.name: TableResult(unknown={(field.name,): field.type for field in runs.columns.fields})}
-        )
+        return runs.discovered(table.name)
     scanned, results = runs.compute(lambda names: WriteOfNone(spec, names[0]), source, shares)
     result = result_of_none(table.name, scanned, results)
     if result.tables[table.name].overflow:

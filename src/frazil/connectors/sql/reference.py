@@ -6,10 +6,9 @@ from collections.abc import Sequence
 
 import pyarrow as pa
 from pyiceberg.catalog import Catalog
-from pyiceberg.exceptions import NoSuchTableError, RESTError
-from requests.exceptions import RequestException
+from pyiceberg.exceptions import NoSuchTableError
 
-from frazil.clients.catalog import catalog_error
+from frazil.clients.catalog import catalog_errors
 from frazil.errors import ConfigError
 
 MOST_ROWS = 1_000_000
@@ -29,8 +28,14 @@ class ReferenceTables:
         return [self._read(name) for name in self._names]
 
     def _read(self, name: str) -> pa.Table:
-        try:
-            table = self._catalog.load_table(name)
+        with catalog_errors(self._catalog.properties, f"table {name}"):
+            try:
+                table = self._catalog.load_table(name)
+            except NoSuchTableError:
+                raise ConfigError(
+                    f"frazil.sql reads table {name}, and the catalog has no such table; a topic with a dot in its name "
+                    "stands in `backquotes`. Nothing was read"
+                ) from None
             snapshot = table.current_snapshot()
             version = None if snapshot is None else snapshot.snapshot_id
             known = self._known.get(name)
@@ -44,12 +49,5 @@ class ReferenceTables:
                     "worker keeps them in memory. Nothing was read. Make a smaller table of it"
                 )
             found = scan.to_arrow()
-        except NoSuchTableError:
-            raise ConfigError(
-                f"frazil.sql reads table {name}, and the catalog has no such table; a topic with a dot in its name "
-                "stands in `backquotes`. Nothing was read"
-            ) from None
-        except (RequestException, RESTError) as error:
-            raise catalog_error(self._catalog.properties, f"table {name}", error) from error
         self._known[name] = version, found
         return found

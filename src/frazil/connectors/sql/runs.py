@@ -28,7 +28,7 @@ from frazil.pipeline.rows import Rows
 from frazil.pipeline.source import Source, described
 from frazil.pipeline.task_spec import TaskSpec
 from frazil.pipeline.tolerating import tolerating
-from frazil.pipeline.types import Struct
+from frazil.pipeline.types import Struct, Type
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -140,6 +140,11 @@ class StatementRuns:
     def columns(self) -> Struct:
         """Columns of the rows."""
         return self.query.columns
+
+    def discovered(self, table: str) -> TaskResult:
+        """Tell the columns of the rows, for a table that is to be made."""
+        columns: dict[tuple[str, ...], Type] = {(field.name,): field.type for field in self.columns.fields}
+        return TaskResult({table: TableResult(unknown=columns)})
 
     def search(self, read: Callable[[], Generator[Rows]], failed: StatementFails) -> None:
         """Refuse the records that the statement fails on. Raises TerminalError where it is none of them alone."""

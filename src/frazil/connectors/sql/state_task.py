@@ -24,14 +24,12 @@ from frazil.connectors.sql.state_query import StateQuery
 from frazil.connectors.sql.stream import Ran, StateStream, new_folder
 from frazil.connectors.sql.write import WriteOfNone, result_of_none
 from frazil.errors import ConfigError, PositionLost, TerminalError
-from frazil.pipeline.convert.infer import Path
 from frazil.pipeline.letters.deadletter import DeadLetterQueue
 from frazil.pipeline.offsets import Offsets
 from frazil.pipeline.report import BatchReport
-from frazil.pipeline.results import State, TableResult, TaskResult
+from frazil.pipeline.results import State, TaskResult
 from frazil.pipeline.source import Source, described
 from frazil.pipeline.task_spec import TaskSpec
-from frazil.pipeline.types import Type
 
 
 class StatefulSinkTask(IcebergSinkTask):
@@ -93,8 +91,7 @@ class StatefulSinkTask(IcebergSinkTask):
         """See `IcebergSinkTask`. A run that is not committed is computed again from the state before it."""
         (table,) = spec.tables
         if table.writer is None:
-            columns: dict[Path, Type] = {(field.name,): field.type for field in self._runs.columns.fields}
-            return TaskResult({table.name: TableResult(unknown=columns)})
+            return self._runs.discovered(table.name)
         ran = self._ran(spec, shares)
         what = described([one for share in shares for one in share])
         scanned = [*ran.scanned, *self._executor.run([scan.report for scan in ran.left], what)]

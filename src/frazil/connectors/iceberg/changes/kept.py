@@ -163,16 +163,17 @@ class HistoryWriter:
     def __init__(self, rows: ChangeWriter, versions: Versions) -> None:
         self._rows, self._versions = rows, versions
         self._collected: list[pa.Table] = []
+        self._collected_bytes = 0
         self.changes = rows.changes
 
     @property
     def waiting_bytes(self) -> int:
-        collected: int = sum(table.nbytes for table in self._collected)
-        return self._rows.waiting_bytes + collected
+        return self._collected_bytes + self._rows.waiting_bytes
 
     def add(self, table: pa.Table) -> None:
         """Take changes, as `ChangeWriter` does."""
         self._collected.append(table)
+        self._collected_bytes += table.nbytes
 
     def encode_largest(self) -> None:
         """Turn collected changes into Parquet in memory."""
@@ -192,4 +193,4 @@ class HistoryWriter:
     def _follow(self) -> None:
         if self._collected:
             self._rows.add(self._versions.follow(pa.concat_tables(self._collected)))
-            self._collected = []
+            self._collected, self._collected_bytes = [], 0
