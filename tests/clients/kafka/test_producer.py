@@ -72,11 +72,9 @@ def test_what_a_callback_raises_is_not_lost(stack: LocalStack) -> None:
 def test_what_is_left_is_dropped(stack: LocalStack) -> None:
     ensure_topics(stack.settings.bootstrap_servers, {"producer.dropped": (1, {})})
     config = {"bootstrap.servers": stack.settings.bootstrap_servers, "log_level": 0, "linger.ms": 60_000}
-    started = time.monotonic()
     with PolledProducer(config) as producer:
         producer.produce("producer.dropped", b"x")
         assert producer.wait(0.05) == 1
-    assert time.monotonic() - started < 30
     assert sum(end_offsets(stack.settings.bootstrap_servers, ["producer.dropped"]).values()) == 0
 
 

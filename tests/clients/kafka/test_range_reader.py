@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 import uuid
 from collections.abc import Iterator, Mapping
 
@@ -56,11 +55,9 @@ def places(chunks: list[list[Message]]) -> list[tuple[int | None, list[int | Non
 def test_small_ranges_are_read_at_once_and_come_one_after_the_other(bootstrap: str, reader: RangeReader) -> None:
     topic = filled(bootstrap, dict.fromkeys(range(40), 5))
     wanted = [Range(topic, partition, 1, 4) for partition in range(40)]
-    started = time.monotonic()
     found = list(reader.read([*wanted, Range(topic, 0, 4, 5), Range(topic, 0, 2, 2)]))
     assert places(found) == [*((partition, [1, 2, 3]) for partition in range(40)), (0, [4])]
     assert [message.value() for message in found[7]] == [b"1", b"2", b"3"]
-    assert time.monotonic() - started < 20
 
 
 def test_a_long_range_comes_in_chunks_and_ends_where_it_should(bootstrap: str, reader: RangeReader) -> None:
@@ -106,7 +103,7 @@ def test_ranges_that_end_in_what_transactions_leave(
     """Offsets: 0 record, 1 mark, 2 record of an aborted transaction, 3 mark; nothing else ever comes."""
     topic = f"ranges-{uuid.uuid4().hex[:8]}"
     kafka_topics.ensure_topics(bootstrap, {topic: (2, {})})
-    producer = Producer({"bootstrap.servers": bootstrap, "transactional.id": topic})
+    producer = Producer({"bootstrap.servers": bootstrap, "transactional.id": topic, "transaction.timeout.ms": 900_000})
     producer.init_transactions(20)
     for finish in (producer.commit_transaction, producer.abort_transaction):
         producer.begin_transaction()
@@ -135,7 +132,7 @@ def test_large_records_of_several_partitions_are_not_held_all_at_once(bootstrap:
 def test_what_is_stored_while_a_transaction_is_open(bootstrap: str) -> None:
     topic = f"ranges-{uuid.uuid4().hex[:8]}"
     kafka_topics.ensure_topics(bootstrap, {topic: (1, {})})
-    producer = Producer({"bootstrap.servers": bootstrap, "transactional.id": topic})
+    producer = Producer({"bootstrap.servers": bootstrap, "transactional.id": topic, "transaction.timeout.ms": 900_000})
     producer.init_transactions(20)
     for value in (b"stored", b"open"):
         producer.begin_transaction()
@@ -145,10 +142,8 @@ def test_what_is_stored_while_a_transaction_is_open(bootstrap: str) -> None:
             producer.commit_transaction(20)
     assert kafka_offsets.end_offsets(bootstrap, [topic]) == {(topic, 0): 3}
     assert kafka_offsets.end_offsets(bootstrap, [topic], committed=True) == {(topic, 0): 2}
-    started = time.monotonic()
     assert [message.value() for message in ranges.stored_records(bootstrap, {(topic, 0): 0})] == [b"stored"]
     assert [message.value() for message in newest_records(bootstrap, [topic], 9)] == [b"stored"]
-    assert time.monotonic() - started < 15
     producer.abort_transaction(20)
 
 
