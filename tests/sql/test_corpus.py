@@ -43,8 +43,11 @@ def trino_engine(trino: Settings, log_tables: LogTables) -> TrinoEngine:
 
 @pytest.mark.stack
 @pytest.mark.trino
-@pytest.mark.parametrize("name", STATEMENTS)
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=pytest.mark.faults if name in STEADY else ()) for name in STATEMENTS]
+)
 def test_both_engines_answer_alike(log_tables: LogTables, trino_engine: TrinoEngine, name: str) -> None:
+    """Of recorded answers this only says whether Trino still gives them, which another release of it may change."""
     [wanted] = trino_engine.run(STATEMENTS[name])
     answer = comparable(STATEMENTS[name], wanted)
     if RECORDING and name in STEADY:
