@@ -55,4 +55,4 @@ lock: env ## Renew requirements.lock from pyproject.toml
 	@.venv/bin/uv --system-certs pip compile -q --universal --python-version 3.11 --all-extras --group dev --generate-hashes --no-emit-index-url --no-header pyproject.toml -o requirements.lock
 
 clean: ## Remove the environment and caches of the tools
-	rm -rf .venv site .cache .mypy_cache .ruff_cache .pytest_cache .hypothesis .coverage
+	rm -rf .venv site .cache .mypy_cache .ruff_cache .pytest_cache .hypothesis

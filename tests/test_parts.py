@@ -68,7 +68,18 @@ def test_the_coverage_of_chosen_tests_is_not_held(script: ModuleType, tmp_path: 
     (name,) = [name for name, choice in script.PARTS.items() if choice.covers]
     part = script.start(name, tmp_path, ["--version"])
     assert part.process.wait() == 0
-    assert "--cov" not in part.process.args
+    assert "slipcover" not in part.process.args
+
+
+def test_a_part_that_reaches_too_little_fails_and_says_so(
+    script: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "test_them.py").write_text("from frazil.text import amounts\ndef test_passes():\n    pass\n")
+    (name,) = [name for name, choice in script.PARTS.items() if choice.covers]
+    monkeypatch.setattr(script.Choice, "files", lambda choice: [str(tmp_path)])
+    part = script.start(name, tmp_path, [])
+    assert part.process.wait() == 2
+    assert any(line.startswith("(summary)") for line in part.reasons())
 
 
 def test_the_last_lines_say_what_failed_and_why(script: ModuleType, tmp_path: Path) -> None:

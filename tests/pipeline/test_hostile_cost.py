@@ -22,8 +22,6 @@ from frazil.text.java_regex import compile_java
 from tests.pipeline.kafka_rows import Row, chunk
 from tests.pipeline.transforms.chains import chain
 
-pytestmark = pytest.mark.no_cover
-
 Work = Callable[[], object]
 _SIZE = 1 << 16
 _NOTHING_S = 0.005

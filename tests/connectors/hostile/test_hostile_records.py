@@ -28,8 +28,6 @@ from tests.connectors.objects.samples import FORMAT
 from tests.pipeline.convert import oracle
 from tests.pipeline.transforms.chains import ICEBERG, KAFKA
 
-pytestmark = pytest.mark.no_cover
-
 ENVELOPE = {
     "value.converter": "org.apache.kafka.connect.json.JsonConverter",
     "value.converter.schemas.enable": "true",

@@ -26,8 +26,6 @@ from frazil.errors import BadRecord, ConfigError
 from frazil.pipeline.source_positions import Taken
 from tests.connectors.iceberg.driver import CREATE, EVOLVE, SIMPLE, TOLERANT, Driver, Memory, memory
 
-pytestmark = pytest.mark.no_cover
-
 TABLE = "db.users"
 USERS = Schema(
     NestedField(1, "id", LongType(), required=True), NestedField(2, "name", StringType()), identifier_field_ids=[1]

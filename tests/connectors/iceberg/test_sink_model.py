@@ -18,8 +18,6 @@ from frazil.pipeline.letters.deadletter import Refusal
 from tests.connectors.broker import Killed
 from tests.connectors.iceberg.driver import CHANGES, DYNAMIC, SIMPLE, TOLERANT, TWO, Driver, memory
 
-pytestmark = pytest.mark.no_cover
-
 COMMON = {
     **TOLERANT,
     "iceberg.tables.evolve-schema-enabled": "true",

@@ -17,8 +17,6 @@ from frazil.pipeline.types import STRING, Field, List, Map, Scalar, Struct
 from tests.pipeline import documents
 from tests.pipeline.convert import oracle
 
-pytestmark = pytest.mark.no_cover
-
 PLAIN_ROW = b'{"n":%d,"s":"before and after"}'
 TABLE = documents.struct(Field("n", Scalar("int")), Field("s", STRING))
 

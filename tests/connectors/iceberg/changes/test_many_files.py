@@ -24,8 +24,6 @@ from frazil.pipeline.task import run
 from frazil.pipeline.task_spec import Bounds, Routing, TableSpec, TaskSpec
 from tests.pipeline.kafka_rows import Row, chunk
 
-pytestmark = pytest.mark.no_cover
-
 LOGS = Schema(
     NestedField(1, "time", TimestamptzType()),
     NestedField(2, "bucket", StringType()),

@@ -22,8 +22,6 @@ from tests.connectors.iceberg.driver import CREATE, DYNAMIC, EVOLVE, TOLERANT, D
 from tests.connectors.iceberg.driver import TABLE as LANDING
 from tests.connectors.samples import MINIMAL_SINK
 
-pytestmark = pytest.mark.no_cover
-
 TABLE = Schema(
     NestedField(1, "id", IntegerType()), NestedField(2, "st", StructType(NestedField(3, "a", IntegerType())))
 )

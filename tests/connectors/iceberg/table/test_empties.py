@@ -10,8 +10,6 @@ import pytest
 
 from tests.connectors.iceberg.driver import CREATE, EVOLVE, TABLE, TOLERANT, Driver, Memory, memory
 
-pytestmark = pytest.mark.no_cover
-
 AUTO = {**CREATE, **EVOLVE, **TOLERANT}
 
 

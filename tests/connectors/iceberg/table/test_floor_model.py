@@ -25,8 +25,6 @@ from frazil.pipeline.offsets import Offsets
 from tests.connectors.iceberg.conftest import SIMPLE, written
 from tests.connectors.iceberg.memory import MemoryCatalog
 
-pytestmark = pytest.mark.no_cover
-
 CONNECTORS = ("a", "b")
 NAMES = st.sampled_from(CONNECTORS)
 PARTITIONS = st.sampled_from([("t", 0), ("t", 1), ("u", 0)])
