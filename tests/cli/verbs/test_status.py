@@ -110,6 +110,15 @@ def test_how_far_a_source_is_stands_below_the_connectors(stopped: Settings, monk
     assert "shop: snapshot: running: 3 of 5 tables; changes: 7" in CliRunner().invoke(app, ["status"]).stdout
 
 
+@pytest.mark.parametrize(("errors", "told"), [([], True), (["GET http://a:1/connectors: 401"], False)])
+def test_that_there_is_no_connector_is_said_by_who_could_look(
+    stopped: Settings, monkeypatch: pytest.MonkeyPatch, errors: list[str], told: bool
+) -> None:
+    found = StackStatus([ServiceRow("worker", "running", "a:1")], errors=errors)
+    monkeypatch.setattr("frazil.cli.verbs.status.look", lambda settings: found)
+    assert ("No connector is deployed" in CliRunner().invoke(app, ["status"]).stdout) is told
+
+
 @pytest.mark.parametrize(
     ("state", "tasks", "told"),
     [

@@ -84,7 +84,7 @@ def _print(found: StackStatus, remarks: Sequence[str]) -> None:
             for r in found.tables
         ],
     )
-    if not found.connectors and "worker" in [row.name for row in found.services if row.up]:
+    if not found.connectors and not found.errors and "worker" in [row.name for row in found.services if row.up]:
         console.print("No connector is deployed: `init` makes those of the log records, `apply` yours.")
     starting = [row.name for row in found.connectors if row.state == STARTING]
     if starting:
