@@ -33,12 +33,16 @@ _NEEDS_SERVICES = r"^pytestmark = .*mark\.(stack|spark|trino)"
 
 @dataclass(frozen=True)
 class Choice:
-    """The tests of a part: their marks, the folders where they are and those where they are not."""
+    """The tests of a part: their marks, the folders where they are and those where they are not.
+
+    `half` is 0 or 1 for every other file of them, beginning with the first or the second.
+    """
 
     marks: str
     folders: tuple[str, ...] = _ALL
     but: tuple[str, ...] = ()
     covers: bool = False
+    half: int | None = None
 
     def files(self) -> list[str]:
         """The files that can have some: collecting all tests in each part would cost more than some parts take."""
@@ -47,11 +51,13 @@ class Choice:
         pattern = re.compile(_NEEDS_SERVICES if alone else rf"mark\.{wanted}\b", re.MULTILINE)
         found = (path.relative_to(ROOT).as_posix() for path in sorted(ROOT.glob("tests/**/test_*.py")))
         here = (name for name in found if name.startswith(self.folders) and not name.startswith(self.but))
-        return [name for name in here if alone is not bool(pattern.search((ROOT / name).read_text()))]
+        chosen = [name for name in here if alone is not bool(pattern.search((ROOT / name).read_text()))]
+        return chosen if self.half is None else chosen[self.half :: 2]
 
 
 PARTS = {
-    "workers": Choice(_SPARK, (_WORKERS,)),
+    "workers": Choice(_SPARK, (_WORKERS,), half=0),
+    "other workers": Choice(_SPARK, (_WORKERS,), half=1),
     "broker, store and catalog": Choice(_STACK, but=_QUERIES),
     "Spark": Choice(_SPARK, but=(_WORKERS,)),
     "kills and outages": Choice("outage"),

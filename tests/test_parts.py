@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import importlib.util
 import sys
+from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
 
@@ -28,6 +29,11 @@ def test_outages_are_where_their_part_looks_for_them(script: ModuleType) -> None
     }
     assert marked
     assert marked <= {root / name for name in script.PARTS["kills and outages"].files()}
+
+
+def test_two_parts_share_the_tests_of_workers(script: ModuleType) -> None:
+    one, other = script.PARTS["workers"], script.PARTS["other workers"]
+    assert sorted(one.files() + other.files()) == replace(one, half=None).files()
 
 
 def test_what_passes_alone_is_named_and_the_run_still_fails(
