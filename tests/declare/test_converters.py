@@ -97,6 +97,9 @@ def test_a_schema_for_all_records_is_that_of_an_object_or_refused() -> None:
 
     good = ' {"type":"struct","fields":[{"field":"n","type":"int64"}]} '
     assert (envelope(good), envelope(" ")) == (JsonEnvelope(good.strip().encode()), JsonEnvelope())
+    nulls = {"value.converter.replace.null.with.default": "false"}
+    kept = iceberg_sink_config({**MINIMAL_SINK, "value.converter": JSON_CONVERTER, **nulls}).envelope
+    assert kept == JsonEnvelope(defaults=False)
     for content, reason in (
         ("{", "Not a schema as JsonConverter writes it: "),
         ('{"type":"nope"}', "there is no type nope"),
@@ -172,7 +175,8 @@ def test_the_converter_of_json_schemas_has_keys_of_its_own() -> None:
 @pytest.mark.parametrize(
     ("name", "value"),
     [
-        ("use__latest__version", "true"),
+        ("use__latest__with__metadata", "version=1"),
+        ("schema__backup__enabled", "true"),
         ("basic__auth__credentials__source", "SASL_INHERIT"),
         ("bearer__auth__credentials__source", "OAUTHBEARER"),
         ("value__subject__name__strategy", "my.Own"),
@@ -206,10 +210,13 @@ def test_options_of_a_registry_converter_make_the_converter() -> None:
             "io.confluent.kafka.serializers.subject.TopicRecordNameStrategy"
         ),
         value__converter__http__read__timeout__ms="1500",
+        value__converter__use__latest__version="true",
+        **{"value__converter__request__header__X-Tenant": "a"},
         value__converter__basic__auth__credentials__source="USER_INFO",
         value__converter__basic__auth__user__info="me:secret",
     )
-    assert (own.options.full_names, own.subject) == (True, "topic-record")
+    assert (own.options.full_names, own.subject, own.latest) == (True, "topic-record", True)
+    assert (own.access.headers, plain.latest) == ((("X-Tenant", "a"),), False)
     assert (own.access.read_timeout, own.access.user, own.access.password) == (1.5, "me", "secret")
     apicurio = made(
         value__converter=APICURIO,

@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import Literal
 
 from frazil.declare.definition import COMMON, REQUIRED, ConfigDef, Key, Parsed, Value, invalid_value
-from frazil.declare.registry_converters import BOTH_FORMS, KEPT, NULL_STAYS, REGISTRY_CONVERTERS, registry_keys
+from frazil.declare.registry_converters import BOTH_FORMS, KEPT, REGISTRY_CONVERTERS, registry_keys
 from frazil.declare.validators import at_least
 
 CONNECT_VERSION = "4.3.1"
@@ -190,10 +190,10 @@ def _json_keys(prefix: str, unused: str | None) -> tuple[Key, ...]:
         Key(
             prefix + "replace.null.with.default",
             "BOOLEAN",
-            "Whether a null takes the default value of its field.",
+            "Whether a null takes the default value of its field in the schema of the record.",
             default=True,
             importance="LOW",
-            no_effect=unused or NULL_STAYS,
+            no_effect=unused,
             group="Serialization",
             width="MEDIUM",
             display_name="Replace null with default",

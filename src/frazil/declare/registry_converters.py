@@ -41,11 +41,13 @@ _WAITS = "a connector waits and tries again by itself"
 KEPT = "schemas are kept while they are used"
 _IN_JSON = "the id is in the JSON of a record"
 BOTH_FORMS = "numbers and Base64 are both read"
-NULL_STAYS = "null is stored as null"
 _NO_EFFECT = {
     "auto.register.schemas": _WRITES,
     "normalize.schemas": _WRITES,
     "use.schema.id": _WRITES,
+    "use.schema.guid": _WRITES,
+    "propagate.schema.tags": _WRITES,
+    "ignore.default.for.nullables": _WRITES,
     "id.compatibility.strict": _WRITES,
     "latest.compatibility.strict": _WRITES,
     "max.retries": _WAITS,
@@ -55,12 +57,22 @@ _NO_EFFECT = {
     "schemas.cache.config": KEPT,
     "schemas.cache.size": KEPT,
     "latest.cache.size": KEPT,
-    "latest.cache.ttl.sec": KEPT,
+    "latest.cache.ttl.sec": "the newest schema is asked for once for each schema that records have",
+    "schema.registry.url.randomize": "URLs are asked in turn",
 }
+_REFUSED = (
+    "use.latest.with.metadata",
+    "context.name.strategy",
+    "rule.executors",
+    "schema.backup.enabled",
+    "proxy.host",
+)
+"""Options of Confluent's converters by which other values would be read, or the registry another way."""
 _AVRO_NO_EFFECT = {
     "avro.remove.java.properties": _WRITES,
     "allow.optional.map.keys": _WRITES,
     "scrub.invalid.names": "it is for writing: names in Avro schemas are valid",
+    "specific.avro.reader": "there are no classes of records",
     "avro.fail.on.trailing.data": "bytes behind a record are always refused",
 }
 _JSON_NO_EFFECT = {
@@ -70,7 +82,8 @@ _JSON_NO_EFFECT = {
     "object.additional.properties": _WRITES,
     "use.optional.for.nonrequired": "what a schema does not require may be absent anyway",
     "decimal.format": BOTH_FORMS,
-    "replace.null.with.default": NULL_STAYS,
+    "json.fail.unknown.properties": "members that a schema does not name are left out",
+    "ignore.modern.dialects": "all dialects are read",
 }
 _PROTOBUF_NO_EFFECT = {
     "scrub.invalid.names": "it is for writing: names in Protobuf schemas are valid",
@@ -94,7 +107,6 @@ _APICURIO_JSON_NO_EFFECT = {
     f"{_APICURIO}headers.enabled": _IN_JSON,
     "schemas.cache.size": KEPT,
     "decimal.format": BOTH_FORMS,
-    "replace.null.with.default": NULL_STAYS,
 }
 
 
@@ -170,14 +182,11 @@ def _confluent(role: str) -> Iterator[Key]:
         validator=_one_of(*SUBJECT_NAMES),
         recommended=tuple(SUBJECT_NAMES),
     )
-    yield Key(
-        "use.latest.version",
-        "BOOLEAN",
-        "Whether records are read with the newest schema of their subject; false.",
-        False,
-        "LOW",
-        validator=_false,
-    )
+    yield _flag("use.latest.version", "Whether records are read with the newest schema of their subject.", False)
+    yield Key("request.header.*", "STRING", "Header of the requests, such as `request.header.X-Tenant`.", None)
+    yield _ignored(f"{role}.schema.id.deserializer", "ids are read from headers and before records")
+    for name in _REFUSED:
+        yield Key(name, "STRING", "Option that is not supported.", None, "LOW", validator=_unset)
     for name, reason in _NO_EFFECT.items():
         yield _ignored(name, reason)
 
@@ -196,6 +205,7 @@ def _apicurio_avro() -> Iterator[Key]:
 
 
 def _apicurio_json() -> Iterator[Key]:
+    yield _flag("replace.null.with.default", "Whether a null takes the default value of its field.", True)
     for name, reason in _APICURIO_JSON_NO_EFFECT.items():
         yield _ignored(name, reason)
 
@@ -285,6 +295,10 @@ def _one_of(*values: str) -> Validator:
         return f"Not supported. Set one of: {', '.join(values)}"
 
     return check
+
+
+def _unset(value: Value) -> str | None:
+    return None if value in (None, "", "false") else "Not supported. Leave it out"
 
 
 def _false(value: Value) -> str | None:

@@ -23,6 +23,7 @@ from frazil.pipeline.convert.strict import ConversionError, parse_object
 from frazil.pipeline.rows import Rows
 from frazil.pipeline.schemas.connect import DATE, DECIMAL, TIME, TIMESTAMP, ConnectSchema
 from frazil.pipeline.schemas.converter import Run
+from frazil.pipeline.schemas.defaults import filled
 from frazil.pipeline.types import Field, List, Map, Scalar, ScalarKind, Struct, Type
 from frazil.pipeline.values import Columns, Ints, Prepared, Values
 
@@ -70,14 +71,19 @@ class Envelope(Protocol):
 
 @dataclass(frozen=True)
 class JsonEnvelope:
-    """JsonConverter with `schemas.enable=true`; with `schema.content`, its schema is that of all records."""
+    """JsonConverter with `schemas.enable=true`; with `schema.content`, its schema is that of all records.
+
+    With `defaults` a null takes the default value of its schema.
+    """
 
     schema: bytes = b""
     part: Literal["key", "value"] = "value"
+    defaults: bool = True
 
     def split(self, value: bytes, headers: Headers, topic: str) -> tuple[bytes, bytes]:
         """See `Envelope`."""
-        return (self.schema, value.strip(_BLANKS)) if self.schema else split(value, self.part)
+        schema, payload = (self.schema, value.strip(_BLANKS)) if self.schema else split(value, self.part)
+        return schema, filled(schema, payload) if self.defaults else payload
 
     def runs(self, rows: Rows) -> list[Run]:
         """See `Envelope`."""

@@ -13,6 +13,7 @@ from typing import Any
 import msgspec
 import numpy as np
 from py4j.java_gateway import GatewayParameters, JavaGateway, launch_gateway
+from py4j.protocol import Py4JJavaError
 
 from frazil.pipeline.schemas.avro import AvroType, branch_names
 from frazil.pipeline.schemas.connect import PLAIN
@@ -64,6 +65,20 @@ class JavaAvro(AbstractContextManager["JavaAvro"]):
                 texts.append(bytes(out.toByteArray()))
             made.append((texts[0], texts[1].decode()))
         return made
+
+    def resolved(self, written: str, wanted: str, data: bytes) -> str | None:
+        """Avro's own JSON of a record as another schema says it; None when Java cannot read it so."""
+        reader = self._parsed(wanted)
+        decoder = self._avro.io.DecoderFactory.get().binaryDecoder(data, None)
+        out = self._gateway.jvm.java.io.ByteArrayOutputStream()
+        encoder = self._avro.io.EncoderFactory.get().jsonEncoder(reader, out)
+        try:
+            datum = self._avro.generic.GenericDatumReader(self._parsed(written), reader).read(None, decoder)
+        except Py4JJavaError:
+            return None
+        self._avro.generic.GenericDatumWriter(reader).write(datum, encoder)
+        encoder.flush()
+        return bytes(out.toByteArray()).decode()
 
     def _parsed(self, schema: str) -> Any:
         return self._avro.Schema.Parser().parse(schema)

@@ -16,6 +16,7 @@ from frazil.errors import ConfigError
 Api = Literal["confluent", "apicurio"]
 
 _TIMEOUT_MS = "60000"
+_HEADER = "request.header."
 
 
 @dataclass(frozen=True)
@@ -23,7 +24,8 @@ class RegistryAccess:
     """Addresses of one registry, tried in turn, and its login; picklable and hashable, since it travels to the tasks.
 
     `source` is the key that names the addresses and `login` the one to correct when they refuse us; both are for
-    messages. `trusted` are PEM certificates, those that Python knows when empty. Times are in seconds.
+    messages. `headers` are added to requests. `trusted` are PEM certificates, those that Python knows when empty. Times
+    are in seconds.
     """
 
     urls: tuple[str, ...]
@@ -37,6 +39,7 @@ class RegistryAccess:
     identity: Identity | None = field(default=None, repr=False)
     connect_timeout: float = 60.0
     read_timeout: float = 60.0
+    headers: tuple[tuple[str, str], ...] = field(default=(), repr=False)
 
     def tls(self) -> ssl.SSLContext | bool:
         """Make the check of certificates, with our own one. Raises ConfigError for certificates that cannot be used."""
@@ -86,6 +89,7 @@ def confluent_access(options: Mapping[str, str], prefix: str) -> RegistryAccess:
         identity(stores, "schema.registry."),
         int(options.get("http.connect.timeout.ms", _TIMEOUT_MS)) / 1000,
         int(options.get("http.read.timeout.ms", _TIMEOUT_MS)) / 1000,
+        tuple((name.removeprefix(_HEADER), text) for name, text in options.items() if name.startswith(_HEADER)),
     )
 
 

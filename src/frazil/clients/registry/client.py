@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Literal
@@ -64,12 +64,14 @@ class RegistryClient:
         self._lock = threading.Lock()
         self._schemas: dict[SchemaId, Registered] = {}
         self._versions: dict[tuple[str, int], int | None] = {}
-        self._unknown: dict[SchemaId, tuple[float, NotFound]] = {}
+        self._unknown: dict[SchemaId | str, tuple[float, NotFound]] = {}
         login = {"Authorization": f"Bearer {access.token}"} if access.token else {}
         self._http = httpx.Client(
             timeout=httpx.Timeout(access.read_timeout, connect=access.connect_timeout),
             auth=(access.user, access.password) if access.user else None,
-            headers={"Accept": "application/vnd.schemaregistry.v1+json, application/json, */*", **login},
+            headers={"Accept": "application/vnd.schemaregistry.v1+json, application/json, */*"}
+            | dict(access.headers)
+            | login,
             verify=access.tls(),
             limits=httpx.Limits(max_keepalive_connections=0),  # calls are rare, and tasks are forked
         )
@@ -80,19 +82,28 @@ class RegistryClient:
         if found is not None:
             return found
         with self._lock:
-            if id_ in self._schemas:
-                return self._schemas[id_]
-            until, error = self._unknown.get(id_, (0.0, None))
-            if error is not None and time.monotonic() < until:
-                raise NotFound(str(error))
-            try:
-                found = self._apicurio(id_) if self._access.api == "apicurio" else self._confluent(id_)
-            except NotFound as missing:
-                self._unknown = {known: entry for known, entry in self._unknown.items() if entry[0] > time.monotonic()}
-                self._unknown[id_] = time.monotonic() + _UNKNOWN_S, missing
-                raise
-            self._schemas[id_] = found
-            return found
+            if id_ not in self._schemas:
+                read = self._apicurio if self._access.api == "apicurio" else self._confluent
+                self._schemas[id_] = self._unless_unknown(id_, lambda: read(id_))
+            return self._schemas[id_]
+
+    def latest(self, subject: str) -> Registered:
+        """Read the newest schema of a subject with those that it refers to, anew each time."""
+        path = f"/subjects/{quote(subject, safe='')}/versions/latest"
+        with self._lock:
+            return self._unless_unknown(subject, lambda: self._registered(path))
+
+    def _unless_unknown(self, what: SchemaId | str, read: Callable[[], Registered]) -> Registered:
+        """Read what the registry did not lack a moment ago."""
+        until, error = self._unknown.get(what, (0.0, None))
+        if error is not None and time.monotonic() < until:
+            raise NotFound(str(error))
+        try:
+            return read()
+        except NotFound as missing:
+            self._unknown = {known: entry for known, entry in self._unknown.items() if entry[0] > time.monotonic()}
+            self._unknown[what] = time.monotonic() + _UNKNOWN_S, missing
+            raise
 
     def version(self, subject: str, number: int) -> int | None:
         """Find the version that a schema has under a subject; None when it is not registered there."""
@@ -112,7 +123,9 @@ class RegistryClient:
         return int(self._json("POST", f"/subjects/{quote(subject, safe='')}/versions", body)["id"])
 
     def _confluent(self, id_: SchemaId) -> Registered:
-        path = f"/schemas/guids/{id_.value}" if id_.kind == "guid" else f"/schemas/ids/{id_.value}"
+        return self._registered(f"/schemas/guids/{id_.value}" if id_.kind == "guid" else f"/schemas/ids/{id_.value}")
+
+    def _registered(self, path: str) -> Registered:
         answer = self._json("GET", path)
         references: dict[str, str] = {}
         self._follow(answer, references)

@@ -57,14 +57,21 @@ def registry_converter(class_name: str, part: Part, parsed: Parsed) -> RegistryC
         id_kind = cast(Literal["contentId", "globalId"], parsed.text(f"{prefix}apicurio.registry.use-id"))
         own = apicurio_access(options, prefix)
         if class_name == APICURIO_JSON_CONVERTER:
-            return RegistryConverter(class_name, "KCONNECT", own, Framing(part, id_kind, json=True))
+            return RegistryConverter(
+                class_name,
+                "KCONNECT",
+                own,
+                Framing(part, id_kind, json=True),
+                defaults=flag("replace.null.with.default"),
+            )
         width = ID_WIDTHS[parsed.text(f"{prefix}apicurio.registry.id-handler")]
         framing = Framing(part, id_kind, 8 if width == 8 else 4, apicurio=True)
         return RegistryConverter(class_name, "AVRO", own, framing, options=read)
     subject = cast(SubjectName, SUBJECT_NAMES[parsed.text(f"{prefix}{part}.subject.name.strategy")])
-    access = confluent_access(options, prefix)
+    access, latest = confluent_access(options, prefix), flag("use.latest.version")
     if class_name == PROTOBUF_CONVERTER:
         messages = ProtobufOptions(*map(flag, _OF_PROTOBUF))
-        return RegistryConverter(class_name, "PROTOBUF", access, Framing(part, messages=True), subject, messages)
+        framing = Framing(part, messages=True)
+        return RegistryConverter(class_name, "PROTOBUF", access, framing, subject, messages, latest)
     kind: SchemaType = "JSON" if class_name == JSON_SCHEMA_CONVERTER else "AVRO"
-    return RegistryConverter(class_name, kind, access, Framing(part), subject, read)
+    return RegistryConverter(class_name, kind, access, Framing(part), subject, read, latest)

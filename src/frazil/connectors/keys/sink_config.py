@@ -98,4 +98,5 @@ def part_envelope(parsed: Parsed, part: Part) -> Envelope | None:
         return registry_converter(name, part, parsed)
     if parsed.values.get(f"{part}.converter.schemas.enable") is not True:
         return None
-    return JsonEnvelope(schema_content(parsed, part).encode(), part)
+    defaults = parsed.values.get(f"{part}.converter.replace.null.with.default") is True
+    return JsonEnvelope(schema_content(parsed, part).encode(), part, defaults)

@@ -30,9 +30,13 @@ def avro_reader(type_: AvroType, options: ConnectOptions = PLAIN) -> Callable[[b
     It gives texts, numbers, booleans, bytes, None, lists and dicts; a float that is no number is a text, a map whose
     keys are no texts a list of pairs. It raises UnfitRecord for bytes that are not what the schema says.
     """
-    read = _Compiler(options).compile(type_)
+    return whole(Compiler(options).compile(type_))
 
-    def whole(data: bytes, start: int) -> Any:
+
+def whole(read: Read) -> Callable[[bytes, int], Any]:
+    """Make a reader that is to reach the end of the bytes, and says what is wrong with them."""
+
+    def checked(data: bytes, start: int) -> Any:
         try:
             value, end = read(data, start)
         except (IndexError, struct.error):
@@ -45,10 +49,10 @@ def avro_reader(type_: AvroType, options: ConnectOptions = PLAIN) -> Callable[[b
             raise UnfitRecord(f"{len(data) - end} bytes are left behind what its schema says")
         return value
 
-    return whole
+    return checked
 
 
-def _long(data: bytes, at: int) -> tuple[int, int]:
+def read_long(data: bytes, at: int) -> tuple[int, int]:
     byte = data[at]
     at += 1
     if byte < 0x80:
@@ -69,7 +73,7 @@ def _long(data: bytes, at: int) -> tuple[int, int]:
 
 
 def _int(data: bytes, at: int) -> tuple[int, int]:
-    value, at = _long(data, at)
+    value, at = read_long(data, at)
     if not -0x80000000 <= value <= 0x7FFFFFFF:
         raise UnfitRecord("a number has more than 32 bits")
     return value, at
@@ -88,20 +92,20 @@ def _boolean(data: bytes, at: int) -> tuple[bool, int]:
 
 def _read_float(data: bytes, at: int) -> tuple[float | str, int]:
     value = _float(data, at)[0]
-    return (float(str(np.float32(value))) if math.isfinite(value) else _no_number(value)), at + 4
+    return (float(str(np.float32(value))) if math.isfinite(value) else no_number(value)), at + 4
 
 
 def _read_double(data: bytes, at: int) -> tuple[float | str, int]:
     value = _double(data, at)[0]
-    return (value if math.isfinite(value) else _no_number(value)), at + 8
+    return (value if math.isfinite(value) else no_number(value)), at + 8
 
 
-def _no_number(value: float) -> str:
+def no_number(value: float) -> str:
     return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
 
 
 def _bytes(data: bytes, at: int) -> tuple[bytes, int]:
-    length, at = _long(data, at)
+    length, at = read_long(data, at)
     end = at + length
     if length < 0 or end > len(data):
         raise UnfitRecord(f"a length is {length}, and {len(data) - at} bytes are left")
@@ -117,7 +121,7 @@ _SIMPLE: dict[str, tuple[Read, int]] = {
     "null": (_null, 0),
     "boolean": (_boolean, 1),
     "int": (_int, 1),
-    "long": (_long, 1),
+    "long": (read_long, 1),
     "float": (_read_float, 4),
     "double": (_read_double, 8),
     "bytes": (_bytes, 1),
@@ -125,7 +129,7 @@ _SIMPLE: dict[str, tuple[Read, int]] = {
 }
 
 
-class _Compiler:
+class Compiler:
     """Makes readers; those of records are shared, also by what is inside of them."""
 
     def __init__(self, options: ConnectOptions) -> None:
@@ -148,11 +152,11 @@ class _Compiler:
         assert type_.inner is not None  # noqa: S101 - arrays and maps have one
         smallest = self.smallest(type_.inner)
         if kind == "map":
-            return _map(self.compile(type_.inner), smallest + 1)
+            return read_map(self.compile(type_.inner), smallest + 1)
         if type_.inner.is_map_entry:
             (_, key, _), (_, value, _) = type_.inner.fields
-            return _pairs(self.compile(key), self.compile(value), smallest, as_object=key.kind == "string")
-        return _array(self.compile(type_.inner), smallest)
+            return read_pairs(self.compile(key), self.compile(value), smallest, as_object=key.kind == "string")
+        return read_array(self.compile(type_.inner), smallest)
 
     def smallest(self, type_: AvroType) -> int:
         """The fewest bytes that a value takes."""
@@ -195,7 +199,7 @@ class _Compiler:
         ]
 
         def read(data: bytes, at: int) -> tuple[Any, int]:
-            index, at = _long(data, at)
+            index, at = read_long(data, at)
             if not 0 <= index < len(choices):
                 raise UnfitRecord(f"a union of {len(choices)} types has none at {index}")
             name, branch = choices[index]
@@ -217,7 +221,7 @@ def _fixed(size: int) -> Read:
 
 def _enum(symbols: tuple[str, ...]) -> Read:
     def read(data: bytes, at: int) -> tuple[str, int]:
-        index, at = _long(data, at)
+        index, at = read_long(data, at)
         if not 0 <= index < len(symbols):
             raise UnfitRecord(f"an enum of {len(symbols)} symbols has none at {index}")
         return symbols[index], at
@@ -227,17 +231,17 @@ def _enum(symbols: tuple[str, ...]) -> Read:
 
 def _block(data: bytes, at: int, smallest: int, seen: int) -> tuple[int, int]:
     """The number of elements in the next block, 0 at the end."""
-    count, at = _long(data, at)
+    count, at = read_long(data, at)
     if count < 0:
         count = -count
-        _, at = _long(data, at)  # bytes of the block, for readers that pass over it
+        _, at = read_long(data, at)  # bytes of the block, for readers that pass over it
     most = (len(data) - at) // smallest if smallest else _MOST_EMPTY - seen
     if count > most:
         raise UnfitRecord(f"a block has {count} elements, and {len(data) - at} bytes are left")
     return count, at
 
 
-def _array(element: Read, smallest: int) -> Read:
+def read_array(element: Read, smallest: int) -> Read:
     def read(data: bytes, at: int) -> tuple[list[Any], int]:
         values: list[Any] = []
         while True:
@@ -251,7 +255,7 @@ def _array(element: Read, smallest: int) -> Read:
     return read
 
 
-def _map(element: Read, smallest: int) -> Read:
+def read_map(element: Read, smallest: int) -> Read:
     def read(data: bytes, at: int) -> tuple[dict[str, Any], int]:
         values: dict[str, Any] = {}
         entries = 0
@@ -269,13 +273,13 @@ def _map(element: Read, smallest: int) -> Read:
     return read
 
 
-def _pairs(key: Read, value: Read, smallest: int, *, as_object: bool) -> Read:
+def read_pairs(key: Read, value: Read, smallest: int, *, as_object: bool) -> Read:
     def pair(data: bytes, at: int) -> tuple[tuple[Any, Any], int]:
         name, at = key(data, at)
         found, at = value(data, at)
         return (name, found), at
 
-    several = _array(pair, smallest)
+    several = read_array(pair, smallest)
 
     def read(data: bytes, at: int) -> tuple[Any, int]:
         pairs, at = several(data, at)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any, Literal
 
 import msgspec
@@ -20,6 +20,7 @@ from frazil.pipeline.rows import Rows
 from frazil.pipeline.schemas.avro import avro_to_connect, parse_avro
 from frazil.pipeline.schemas.avro_columns import AvroColumns, Unreadable
 from frazil.pipeline.schemas.avro_reader import avro_reader
+from frazil.pipeline.schemas.avro_resolution import resolving_reader
 from frazil.pipeline.schemas.avro_text import Ints, Texts
 from frazil.pipeline.schemas.connect import (
     PLAIN,
@@ -29,6 +30,7 @@ from frazil.pipeline.schemas.connect import (
     SchemaError,
     UnfitRecord,
 )
+from frazil.pipeline.schemas.defaults import filled
 from frazil.pipeline.schemas.json_schemas import json_to_connect
 from frazil.pipeline.schemas.wire import Framing, Message, json_record
 
@@ -43,7 +45,8 @@ _encode = msgspec.json.Encoder().encode
 class RegistryConverter:
     """A converter of a connector; picklable and hashable, since it travels to the tasks.
 
-    `subject` says how the subject is named that a schema has its version from.
+    `subject` says how the subject is named that a schema has its version from. With `latest` records are read with the
+    newest schema of that subject. With `defaults` a null takes the default value of its schema, where values are JSON.
     """
 
     class_name: str
@@ -52,6 +55,8 @@ class RegistryConverter:
     framing: Framing = Framing()
     subject: SubjectName = "topic"
     options: ConnectOptions | ProtobufOptions = PLAIN
+    latest: bool = False
+    defaults: bool = True
 
     def split(self, value: bytes, headers: Headers, topic: str) -> tuple[bytes, bytes]:
         """Split a record into schema and payload, in the JSON that JsonConverter writes.
@@ -166,13 +171,22 @@ class _Reader:
         from frazil.pipeline.schemas.protobuf_files import compile_protobuf, message_of
 
         descriptor = message_of(compile_protobuf(found.text, found.references), message)
+        newest = self._newest(topic, descriptor.full_name, found)
+        if newest != found:
+            descriptor = message_of(compile_protobuf(newest.text, newest.references), descriptor.full_name)
         schema, read = protobuf_to_connect(descriptor, options)
         schema.version = schema.version or self._version(id_, topic, descriptor.full_name)
         return Compiled(schema.to_json(), read)
 
     def _compile_avro(self, id_: SchemaId, topic: str, found: Registered, options: ConnectOptions) -> Compiled:
         parsed = parse_avro(found.text, found.references)
-        schema = avro_to_connect(parsed, options, self._version(id_, topic, parsed.name))
+        version = self._version(id_, topic, parsed.name)
+        newest = self._newest(topic, parsed.name, found)
+        if newest != found:
+            wanted = parse_avro(newest.text, newest.references)
+            schema = avro_to_connect(wanted, options, version)
+            return Compiled(schema.to_json(), resolving_reader(parsed, wanted, options))
+        schema = avro_to_connect(parsed, options, version)
         try:
             columns = AvroColumns(parsed, options)
         except Unreadable:
@@ -184,11 +198,15 @@ class _Reader:
             schema = msgspec.json.decode(found.text, type=ConnectSchema)
         except (msgspec.MsgspecError, RecursionError) as error:
             raise SchemaError(f"it is no schema of Kafka Connect: {error}") from None
-        part = self._converter.framing.part
-        return Compiled(schema.to_json(), lambda value, start: json_record(value, part).payload)
+        text, part = schema.to_json(), self._converter.framing.part
+        fill = partial(filled, text) if self._converter.defaults else bytes
+        return Compiled(text, lambda value, start: msgspec.Raw(fill(bytes(json_record(value, part).payload))))
 
     def _compile_json(self, id_: SchemaId, topic: str, found: Registered, options: ConnectOptions) -> Compiled:
         schema, read = json_to_connect(found.text, found.references, options)
+        newest = self._newest(topic, schema.name or "", found)
+        if newest != found:
+            schema, read = json_to_connect(newest.text, newest.references, options)
         if schema.version is None:
             schema.version = self._version(id_, topic, schema.name or "")
         return Compiled(schema.to_json(), read)
@@ -197,9 +215,25 @@ class _Reader:
         """The version of a schema in its subject; None for one that is not registered there."""
         if id_.kind != "id":
             return None
-        part = self._converter.framing.part
-        subject = {"topic": f"{topic}-{part}", "record": record, "topic-record": f"{topic}-{record}"}
         try:
-            return self._client.version(subject[self._converter.subject], int(id_.value))
+            return self._client.version(self._subject(topic, record), int(id_.value))
         except NotFound:
             return None
+
+    def _newest(self, topic: str, record: str, found: Registered) -> Registered:
+        """The schema to read records with that another one wrote."""
+        if not self._converter.latest:
+            return found
+        subject = self._subject(topic, record)
+        try:
+            newest = self._client.latest(subject)
+        except NotFound as error:
+            raise ConversionError("", f"the registry has no subject {subject} with a newest schema: {error}") from None
+        if newest.type != found.type:
+            raise SchemaError(f"the newest one of {subject} is of type {newest.type}")
+        return newest
+
+    def _subject(self, topic: str, record: str) -> str:
+        part = self._converter.framing.part
+        subjects = {"topic": f"{topic}-{part}", "record": record, "topic-record": f"{topic}-{record}"}
+        return subjects[self._converter.subject]

@@ -1,0 +1,113 @@
+"""Default values of Connect schemas in the place of nulls and absent members, as JsonConverter puts them there."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import lru_cache
+from typing import Any
+
+import msgspec
+
+from frazil.pipeline.convert.strict import ConversionError
+from frazil.pipeline.schemas.connect import ConnectSchema
+
+Fill = Callable[[bytes], bytes]
+
+_NULL = b"null"
+_object = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
+_array = msgspec.json.Decoder(list[msgspec.Raw]).decode
+_pairs = msgspec.json.Decoder(list[tuple[msgspec.Raw, msgspec.Raw]]).decode
+_schema = msgspec.json.Decoder(ConnectSchema).decode
+
+
+def filled(schema: bytes, payload: bytes) -> bytes:
+    """Give a payload in which nulls have the default values of their schemas; both are JSON of JsonConverter.
+
+    Raises ConversionError, with an empty path, for a schema that cannot be read and a payload that is no JSON.
+    """
+    if schema == _NULL:
+        return payload
+    fill = _compiled(schema)
+    if fill is None:
+        return payload
+    try:
+        return fill(payload)
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
+        raise ConversionError("", f"the payload is not what its schema says: {error}") from None
+
+
+@lru_cache(maxsize=1024)
+def _compiled(schema: bytes) -> Fill | None:
+    try:
+        return _fill(_schema(schema))
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
+        raise ConversionError("", f"the schema of the record cannot be read: {error}") from None
+
+
+def _fill(schema: ConnectSchema) -> Fill | None:
+    """Make the function for a schema; None where it says no default value. What is of another kind stays as it is."""
+    inside = _inside(schema)
+    default = _NULL if isinstance(schema.default, msgspec.UnsetType) else bytes(schema.default)
+    if default == _NULL:
+        return inside
+
+    def fill(raw: bytes) -> bytes:
+        found = default if raw == _NULL else raw
+        return found if inside is None else inside(found)
+
+    return fill
+
+
+def _inside(schema: ConnectSchema) -> Fill | None:
+    match schema:
+        case ConnectSchema(type="struct", fields=list(fields)):
+            made = {field.field or "": _fill(field) for field in fields}
+            members = {name: fill for name, fill in made.items() if fill is not None}
+            return _members(members) if members else None
+        case ConnectSchema(type="array", items=ConnectSchema() as items):
+            element = _fill(items)
+            return None if element is None else _elements(element)
+        case ConnectSchema(type="map", values=ConnectSchema() as values):
+            value = _fill(values)
+            return None if value is None else _entries(value)
+    return None
+
+
+def _members(fills: dict[str, Fill]) -> Fill:
+    def fill(raw: bytes) -> bytes:
+        if raw[:1] != b"{":
+            return raw
+        members, changed = _object(raw), False
+        for name, inner in fills.items():
+            found = bytes(members.get(name, _NULL))
+            value = inner(found)
+            if value != found:
+                members[name], changed = msgspec.Raw(value), True
+        return msgspec.json.encode(members) if changed else raw
+
+    return fill
+
+
+def _elements(inner: Fill) -> Fill:
+    def fill(raw: bytes) -> bytes:
+        return msgspec.json.encode([_raw(inner, item) for item in _array(raw)]) if raw[:1] == b"[" else raw
+
+    return fill
+
+
+def _entries(inner: Fill) -> Fill:
+    """Fill the values of a map; with other keys than texts it is an array of pairs."""
+
+    def fill(raw: bytes) -> bytes:
+        found: Any = raw
+        if raw[:1] == b"{":
+            found = {name: _raw(inner, value) for name, value in _object(raw).items()}
+        elif raw[:1] == b"[":
+            found = [(key, _raw(inner, value)) for key, value in _pairs(raw)]
+        return found if found is raw else msgspec.json.encode(found)
+
+    return fill
+
+
+def _raw(inner: Fill, value: msgspec.Raw) -> msgspec.Raw:
+    return msgspec.Raw(inner(bytes(value)))
