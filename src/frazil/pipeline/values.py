@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from frazil.pipeline.convert.decode import Decoded
 from frazil.pipeline.convert.strict import ConversionError
-from frazil.pipeline.types import Struct
+from frazil.pipeline.types import Struct, Type
 
 Ints: TypeAlias = np.ndarray[Any, np.dtype[np.int64]]
 
@@ -139,8 +139,12 @@ class Columns:
 
 @dataclass(frozen=True)
 class Prepared:
-    """Values of the records that are left; positions of the dropped ones, and of the failed ones with their errors."""
+    """Values of the records that are left; positions of the dropped ones, and of the failed ones with their errors.
+
+    `keys` are those of the values, where transformations give them: JSON, and the type where the text does not show it.
+    """
 
     values: Values
     dropped: Sequence[int] = ()
     failed: Sequence[tuple[int, ConversionError]] = ()
+    keys: Sequence[tuple[bytes | None, Type | None]] | None = None

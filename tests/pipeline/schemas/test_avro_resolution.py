@@ -34,7 +34,10 @@ DEFAULTS: list[tuple[Any, Any]] = [
 
 
 def record(*fields: Any, **more: Any) -> dict[str, Any]:
-    named = [field if isinstance(field, dict) else dict(zip(("name", "type", "default"), field)) for field in fields]
+    named = [
+        field if isinstance(field, dict) else dict(zip(("name", "type", "default"), field, strict=False))
+        for field in fields
+    ]
     return {"type": "record", "name": "R", "fields": named, **more}
 
 
@@ -150,10 +153,10 @@ def evolved(chance: Random, schema: Any) -> Any:
         case {"type": "enum"} if chance.random() < 0.5:
             return {**schema, "symbols": ["A", "D"], **({"default": "D"} if chance.random() < 0.5 else {})}
         case list():
-            branches = [evolved(chance, branch) for branch in schema]
-            alone = [branch for branch in branches if branch != "null"]
-            kinds = [json.dumps(branch) for branch in branches]
-            return branches if len(set(kinds)) == len(kinds) and chance.random() < 0.9 else alone[0]
+            later = [evolved(chance, branch) for branch in schema]
+            branches = [old if isinstance(new, list) else new for old, new in zip(schema, later, strict=True)]
+            distinct = len({json.dumps(branch) for branch in branches}) == len(branches)
+            return branches if distinct and chance.random() < 0.9 else schema[0 if schema[0] != "null" else 1]
         case str() if chance.random() < 0.3:
             return chance.choice(WIDER.get(schema, [["null", schema]]))
     return schema

@@ -27,7 +27,7 @@ from frazil.pipeline.task import run
 from frazil.pipeline.task_spec import TableSpec, TaskSpec
 from frazil.pipeline.types import STRING, Field, Scalar, Struct
 from tests.clients.registry.server import Registry, served
-from tests.pipeline.kafka_rows import Row, chunks
+from tests.pipeline.kafka_rows import Row, chunk, chunks
 from tests.pipeline.test_task import Memory
 
 CLASS = "io.confluent.connect.avro.AvroConverter"
@@ -188,6 +188,44 @@ def test_records_become_rows_with_the_types_of_their_schemas(registry: Registry)
     assert result.skipped == {"tombstone": 1}
 
 
+def with_newest(registry: Registry, schema: Any, **more: Any) -> RegistryConverter:
+    registry.answers["/subjects/t-value/versions/latest"] = {"schema": schema, "version": 5, **more}
+    return converter(registry, latest=True)
+
+
+def test_records_may_be_read_with_the_newest_schema_of_their_subject(registry: Registry) -> None:
+    kept = [field for field in SCHEMA["fields"] if field["name"] != "note"]
+    newer = {**SCHEMA, "fields": [*kept, {"name": "shop", "type": "string", "default": "x"}]}
+    found = with_newest(registry, json.dumps(newer))
+    schema, payload = split(found, with_id(7, body()))
+    assert ([field["field"] for field in schema["fields"]], schema["version"]) == (["id", "price", "at", "shop"], 4)
+    assert (list(payload), payload["id"], payload["shop"]) == (["id", "price", "at", "shop"], SALE["id"], "x")
+    split(found, with_id(7, body()))
+    assert registry.asked.count("/subjects/t-value/versions/latest") == 1
+
+
+def test_records_that_the_newest_schema_wrote_are_read_at_once(registry: Registry) -> None:
+    found = with_newest(registry, json.dumps(SCHEMA))
+    assert len(found.runs(chunk([Row(offset, with_id(7, body())) for offset in range(40)]))) == 1
+
+
+@pytest.mark.parametrize(
+    ("newest", "reason"),
+    [
+        (None, "the registry has no subject t-value with a newest schema"),
+        ({"schema": "x", "schemaType": "JSON"}, "cannot be used: the newest one of t-value is of type JSON"),
+        ({"schema": '"string"'}, "does not fit its schema .*record Sale is not string"),
+    ],
+)
+def test_a_newest_schema_that_cannot_read_a_record_makes_it_bad(registry: Registry, newest: Any, reason: str) -> None:
+    if newest is not None:
+        registry.answers["/subjects/t-value/versions/latest"] = newest
+    for _ in range(2):
+        with pytest.raises(ConversionError, match=reason):
+            converter(registry, latest=True).split(with_id(7, body()), (), "t")
+    assert registry.asked.count("/subjects/t-value/versions/latest") == 1
+
+
 PRICED = {
     "type": "struct",
     "name": "Sale",
@@ -238,6 +276,18 @@ def test_json_with_a_schema_of_a_registry(registry: Registry) -> None:
         found.split(with_id(7, body()), (), "t")
 
 
+def test_json_is_read_with_the_newest_schema_too(registry: Registry) -> None:
+    old, new = (
+        json.dumps({"type": "object", "properties": {name: {"type": "integer"} for name in names}})
+        for names in (("a", "b"), ("b", "c"))
+    )
+    registry.answers["/schemas/ids/3"] = {"schema": old, "schemaType": "JSON"}
+    registry.answers["/subjects/t-value/versions/latest"] = {"schema": new, "schemaType": "JSON"}
+    found = RegistryConverter("C", "JSON", RegistryAccess((registry.url,)), latest=True)
+    assert split(found, with_id(3, b'{"a":1,"b":2}'))[1]["b"] == 2
+    assert [field["field"] for field in split(found, with_id(3, b"{}"))[0]["fields"]] == ["b", "c"]
+
+
 @pytest.mark.parametrize(
     ("logical", "number", "moment"),
     [
@@ -278,6 +328,16 @@ message Other {}
 message Item { int64 id = 1; google.protobuf.Timestamp at = 2; Part part = 3; map<int32, string> names = 4; }
 """
 PART = 'syntax = "proto3";\nmessage Part { float weight = 1; }'
+
+
+def test_protobuf_is_read_with_the_newest_schema_too(registry: Registry) -> None:
+    file = 'syntax = "proto3"; message A {} message B '
+    old, new = file + "{ int32 x = 1; }", file + "{ int64 y = 1; }"
+    registry.answers["/schemas/ids/3"] = {"schema": old, "schemaType": "PROTOBUF"}
+    registry.answers["/subjects/t-value/versions/latest"] = {"schema": new, "schemaType": "PROTOBUF"}
+    access, framing = RegistryAccess((registry.url,)), Framing(messages=True)
+    found = RegistryConverter("C", "PROTOBUF", access, framing, options=ProtobufOptions(), latest=True)
+    assert split(found, with_id(3, b"\x02\x02\x08\x05"))[1] == {"y": 5}
 
 
 def test_protobuf_records_become_rows_with_the_types_of_their_schemas(registry: Registry) -> None:

@@ -86,7 +86,7 @@ def connectors(settings: Settings) -> dict[str, dict[str, str]]:
     converters = {
         f"{part}.converter{option}": value
         for part in ("key", "value")
-        for option, value in (("", json), (".schemas.enable", "true"))
+        for option, value in (("", json), (".schemas.enable", "true"), (".replace.null.with.default", "false"))
     }
     access = settings.postgres_access()
     return {
@@ -132,6 +132,7 @@ def connectors(settings: Settings) -> dict[str, dict[str, str]]:
             "report.null.values.to.dlq": "false",
             "value.converter": json,
             "value.converter.schemas.enable": "true",
+            "value.converter.replace.null.with.default": "false",
         },
     }
 

@@ -69,6 +69,7 @@ def sink_fields(parsed: Parsed, *, keys: bool = False) -> dict[str, Any]:
     if errors:
         raise ConfigError(invalid_config_message(errors))
     name, tolerance, chain = parsed.text("name"), errors_tolerance(parsed), transform_chain(parsed)
+    chain = chain and replace(chain, gives_keys=keys and bool(chain.changes_keys))
     key = KeyConverter(converter_class(parsed.text("key.converter")) or DEFAULTS["key"])
     if keys or (chain is not None and chain.reads_keys):
         key = replace(key, envelope=part_envelope(parsed, "key"))

@@ -1,9 +1,11 @@
 """Preparation of records from Kafka for objects: envelope, transformations, text, missing parts."""
 
+from __future__ import annotations
+
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple, TypeAlias
 
 import msgspec
 import numpy as np
@@ -25,6 +27,7 @@ from frazil.pipeline.rows import Rows
 from frazil.pipeline.transforms.declaration import TransformChain
 from frazil.pipeline.transforms.keys import key_reader
 from frazil.pipeline.transforms.record import raw_bytes
+from frazil.pipeline.types import Struct, Type
 
 _members = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
 NULL_FAILS = "Null valued records are not writeable with current behavior.on.null.values 'settings."
@@ -50,6 +53,23 @@ class Prepared:
     tombstones: Sequence[int] = ()
 
 
+_Key: TypeAlias = tuple[int, bytes | None, Type | None]
+
+
+class _Texts(NamedTuple):
+    """Texts of the values, topics and schemas, one per row; positions of rows that failed or were dropped.
+
+    `keys` are those that transformations give, with the positions of their rows.
+    """
+
+    values: pa.BinaryArray
+    topics: tuple[str, ...] | None
+    schemas: Any
+    failed: Failures
+    dropped: Sequence[int] = ()
+    keys: Sequence[_Key] | None = None
+
+
 @dataclass
 class Preparer:
     """Prepares consecutive chunks of one task; `schemas` are those that records came with, by number.
@@ -73,7 +93,7 @@ class Preparer:
         """Prepare rows of one Kafka partition, at least one; `refused` are offsets that no file can take, and why."""
         rows, invalid = self._checked(rows)
         offsets = rows.offsets
-        texts, topics, schemas, failed, dropped = self._texts(rows)
+        texts, topics, schemas, failed, dropped, given = self._texts(rows)
         failures = {int(offsets[index]): error for index, error in failed}
         if refused:
             here = (offset for offset in offsets.tolist() if offset in refused)
@@ -81,7 +101,8 @@ class Preparer:
         gone = [int(offsets[index]) for index in dropped]
         keys = headers = key_schemas = None
         if self.config.keys is not None:
-            texts_of_keys, key_schemas, bad = self._keys(rows, self.config.keys)
+            read = self._keys(rows, self.config.keys) if given is None else self._given(len(rows), given)
+            texts_of_keys, key_schemas, bad = read
             keys = self._part(rows, texts_of_keys, bad, failures, _NO_KEY)
         if self.config.headers is not None:
             keys_and_values = rows.headers if rows.headers is not None else [()] * len(rows)
@@ -139,10 +160,9 @@ class Preparer:
             return []
         return waiting
 
-    def _texts(self, rows: Rows) -> tuple[pa.BinaryArray, tuple[str, ...] | None, Any, Failures, Sequence[int]]:
-        """Texts of the values, topics and schemas, one per row; positions of rows that failed or were dropped."""
+    def _texts(self, rows: Rows) -> _Texts:
         if self.schema is not None:
-            return pa.array(rows.values, pa.binary()), None, np.zeros(len(rows), np.int64), [], ()
+            return _Texts(pa.array(rows.values, pa.binary()), None, np.zeros(len(rows), np.int64), [])
         if self.config.transforms is not None:
             return self._transformed(rows, self.config.transforms)
         schemas = None
@@ -150,11 +170,9 @@ class Preparer:
             texts, schemas, failed = self._opened(rows.values, rows, self.config.envelope, self.config.format)
         else:
             texts, failed = self._converted(rows.values)
-        return texts, None, schemas, failed + self._misshaped(texts, schemas), ()
+        return _Texts(texts, None, schemas, failed + self._misshaped(texts, schemas))
 
-    def _transformed(
-        self, rows: Rows, transforms: TransformChain
-    ) -> tuple[pa.BinaryArray, tuple[str, ...] | None, Any, Failures, Sequence[int]]:
+    def _transformed(self, rows: Rows, transforms: TransformChain) -> _Texts:
         """Transform the rows; what came with a schema keeps it as far as it is the same."""
         prepared = prepare(rows, transforms, envelope=self.config.envelope)
         values: list[bytes | None] = [None] * len(rows)
@@ -171,7 +189,10 @@ class Preparer:
                 names[position] = prepared.values.topics[index]
         texts, failed = json_texts(values)
         topics = tuple(names) if any(name != rows.topic for name in names) else None
-        return texts, topics, schemas, [*prepared.failed, *failed, *self._misshaped(texts, schemas)], prepared.dropped
+        failures = [*prepared.failed, *failed, *self._misshaped(texts, schemas)]
+        keys = prepared.keys
+        given = None if keys is None else [(prepared.values.position(at), *key) for at, key in enumerate(keys)]
+        return _Texts(texts, topics, schemas, failures, prepared.dropped, given)
 
     def _converted(self, values: Sequence[bytes | None]) -> tuple[pa.BinaryArray, Failures]:
         config = self.config
@@ -255,6 +276,18 @@ class Preparer:
             return texts, numbers, [(index, self._of_key(error)) for index, error in failed]
         texts, failed = self._plain_keys(rows.keys)
         return texts, None, failed
+
+    def _given(self, count: int, keys: Sequence[_Key]) -> tuple[pa.BinaryArray, Any, Failures]:
+        """Keys as transformations have left them."""
+        texts: list[bytes | None] = [None] * count
+        numbers = np.full(count, -1, np.int64)
+        for position, text, type_ in keys:
+            texts[position] = text
+            if text is not None and isinstance(type_, Struct):
+                numbers[position] = self._transformed_schemas.number(text, type_)
+            elif text is not None and type_ is not None:
+                numbers[position] = self._transformed_schemas.number_of(type_)
+        return pa.array(texts, pa.binary()), numbers, []
 
     def _of_key(self, error: ConversionError) -> ConversionError:
         return StageError("KEY_CONVERTER", self.config.key.class_name, f"key: {error.reason}")

@@ -30,8 +30,16 @@ class TransformedSchemas:
 
     def __init__(self, schemas: list[Schema]) -> None:
         self._schemas = schemas
-        self._numbers: dict[Struct, int] = {}
+        self._numbers: dict[Type, int] = {}
         self._known: dict[int, _Known] = {}
+
+    def number_of(self, type_: Type) -> int:
+        """Give the number of the schema of values that are no objects."""
+        number = self._numbers.get(type_)
+        if number is None:
+            number = self._numbers[type_] = len(self._schemas)
+            self._schemas.append(Schema(str(type_).encode(), None, None, None, type_))
+        return number
 
     def number(self, text: bytes, shape: Struct) -> int:
         """Give the number of the schema of a value; `shape` is what is known of its members."""

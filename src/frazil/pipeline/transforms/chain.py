@@ -19,7 +19,7 @@ from frazil.pipeline.transforms.plugin import Test
 from frazil.pipeline.transforms.record import Apply, Json, Record, raw_bytes, read_as_text, with_types
 from frazil.pipeline.transforms.registry import PREDICATES, TRANSFORMATIONS
 from frazil.pipeline.transforms.shapes import Shapes
-from frazil.pipeline.types import Struct
+from frazil.pipeline.types import Struct, Type, Typed
 from frazil.pipeline.values import Columns, Ints, Prepared, Values
 
 _REFUSED = (ValueError, ArithmeticError, msgspec.MsgspecError)
@@ -44,6 +44,7 @@ class Transformer:
         self._steps = [_Step(config, _compiled(config)) for config in chain.steps]
         self._read_key = key_reader(chain.key) if chain.reads_keys else None
         typed_keys = chain.reads_keys and chain.key.envelope is not None
+        self._gives_keys = chain.gives_keys
         self._reads_headers = chain.reads_headers or typed_keys
         self._read_header = header_reader(chain.header) if chain.header else None
         self._value_is_text = chain.value_is_text
@@ -106,6 +107,7 @@ class Transformer:
         dropped: list[int] = []
         failed: list[tuple[int, ConversionError]] = []
         shapes: list[Struct | None] = []
+        given: list[tuple[bytes | None, Type | None]] = []
         has_types = self._makes_types or read.shapes is not None
         for index, record, shape, headers in self._records(rows, read):
             try:
@@ -128,7 +130,16 @@ class Transformer:
                     shapes.append(found)
                 kept.append(index)
                 topics.append(one.topic)
-        return Prepared(Values(values, kept, topics, shapes if has_types else None), dropped, failed)
+                if self._gives_keys:
+                    given.append(self._key_of(one))
+        keys = given if self._gives_keys else None
+        return Prepared(Values(values, kept, topics, shapes if has_types else None), dropped, failed, keys)
+
+    def _key_of(self, record: Record) -> tuple[bytes | None, Type | None]:
+        key = record.key
+        if key is None or isinstance(key, bytes):
+            return key, None
+        return raw_bytes(key), key.type if isinstance(key, Typed) else self._shapes.of(key)
 
     def apply(self, record: Record, headers: Headers = ()) -> bool:
         """Change one record, and its `others`; False when it is dropped, which they may not be.

@@ -62,18 +62,25 @@ class TransformConfig:
 class TransformChain:
     """The transformations in their order, and how keys, values and headers are read for them.
 
-    `header` is the converter of headers whose values are taken; empty when only names count.
+    `header` is the converter of headers whose values are taken; empty when only names count. With `gives_keys` keys are
+    given beside values, as they are after the last one.
     """
 
     steps: tuple[TransformConfig, ...]
     key: KeyConverter
     value_is_text: bool
     header: str = ""
+    gives_keys: bool = False
+
+    @property
+    def changes_keys(self) -> tuple[str, ...]:
+        """The aliases of transformations that change keys."""
+        return tuple(step.alias for step in self.steps if step.part == "key" or step.name == "ValueToKey")
 
     @property
     def reads_keys(self) -> bool:
         """Whether the record's own key makes a difference."""
-        return any(
+        return self.gives_keys or any(
             step.part == "key" or TRANSFORMATIONS[step.name].reads_keys(dict(step.settings)) for step in self.steps
         )
 

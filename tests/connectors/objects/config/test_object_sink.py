@@ -304,6 +304,17 @@ def test_rules_between_keys(changes: dict[str, str | None], keys: set[str]) -> N
     assert errors(changes).keys() == keys
 
 
+def test_keys_that_transformations_change_are_no_bytes() -> None:
+    step = {"transforms": "k", "transforms.k.type": "org.apache.kafka.connect.transforms.ValueToKey"}
+    changed = {"store.kafka.keys": "true", "keys.format.class": f"{FORMAT}json.JsonFormat"} | step
+    changed |= {"transforms.k.fields": "id"}
+    assert errors(changed) == {}
+    name = "org.apache.kafka.connect.converters.ByteArrayConverter"
+    assert errors(changed | {"keys.format.class": BYTES}).keys() == {"keys.format.class"}
+    found = errors(changed | {"key.converter": name})
+    assert "transformations that change keys (k)" in str(found["key.converter"])
+
+
 def test_secrets_are_in_no_representation() -> None:
     config = object_sink_config(
         {

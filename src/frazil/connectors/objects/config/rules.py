@@ -133,13 +133,24 @@ def _check_converters(parsed: Parsed) -> None:
         what = "ParquetFormat" if data == "ParquetFormat" else f"{kind_of(parsed)}Partitioner"
         reason = f"{what} needs records with fields. Set value.converter to {JSON_CONVERTER}"
         parsed.fail("value.converter", invalid_value("value.converter", value, reason))
-    changed = [step.alias for step in chain.steps if step.part == "key" or step.name == "ValueToKey"] if chain else []
-    if changed and parsed.flag("store.kafka.keys"):
-        reason = f"Not supported with transformations that change keys ({', '.join(changed)})"
-        parsed.fail("store.kafka.keys", invalid_value("store.kafka.keys", True, reason))
+    if chain is not None and chain.changes_keys and parsed.flag("store.kafka.keys"):
+        _check_changed_keys(parsed, ", ".join(chain.changes_keys))
     if value == BYTES_CONVERTER and chain is not None:
         reason = f"Transformations read JSON. Set value.converter to {JSON_CONVERTER}"
         parsed.fail("value.converter", invalid_value("value.converter", value, reason))
+
+
+def _check_changed_keys(parsed: Parsed, aliases: str) -> None:
+    """Keys that transformations change are no bytes, neither before nor in their objects."""
+    converter = converter_class(parsed.text("key.converter"))
+    form = class_of(parsed.text("keys.format.class"), FORMATS) or ""
+    for name, value, is_bytes in (
+        ("key.converter", converter, converter == BYTES_CONVERTER),
+        ("keys.format.class", form, form.endswith(".ByteArrayFormat")),
+    ):
+        if is_bytes:
+            reason = f"Not supported with store.kafka.keys and transformations that change keys ({aliases})"
+            parsed.fail(name, invalid_value(name, value, reason))
 
 
 def _check_nulls(parsed: Parsed) -> None:
