@@ -103,7 +103,7 @@ def as_connect(type_: AvroType, value: Any) -> Any:
         return {name: as_connect(member, value[name]) for name, member, _ in type_.fields}
     if kind in ("bytes", "fixed"):
         return base64.b64encode(value.encode("latin-1")).decode()
-    if kind == "float":
+    if kind == "float" and not isinstance(value, str):
         return float(str(np.float32(value)))  # Java writes the double that it is
     if type_.inner is not None:
         if kind == "map":

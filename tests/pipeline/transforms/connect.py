@@ -39,8 +39,9 @@ class Connect(AbstractContextManager["Connect"]):
             gateway_parameters=GatewayParameters(port=port, auth_token=token, auto_convert=True, auto_field=True)
         )
         self._jvm = self._gateway.jvm
-        self._json = self._jvm.org.apache.kafka.connect.json.JsonConverter()
-        self._json.configure({"schemas.enable": str(schemas).lower(), "decimal.format": "NUMERIC"}, False)
+        self._json, self._keys = (self._jvm.org.apache.kafka.connect.json.JsonConverter() for _ in range(2))
+        for is_key, converter in ((False, self._json), (True, self._keys)):
+            converter.configure({"schemas.enable": str(schemas).lower(), "decimal.format": "NUMERIC"}, is_key)
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
@@ -78,16 +79,25 @@ class Connect(AbstractContextManager["Connect"]):
         return found
 
     def after(
-        self, transformations: Sequence[Any], value: bytes | None, *, topic: str = "t", timestamp: int = 0
+        self,
+        transformations: Sequence[Any],
+        value: bytes | None,
+        *,
+        topic: str = "t",
+        timestamp: int = 0,
+        key: bytes | None = None,
     ) -> Any:
         """The record after transformations; None when it is dropped."""
         jvm = self._jvm
-        data = self._json.toConnectData(topic, value)
+        try:
+            data, of_key = self._json.toConnectData(topic, value), self._keys.toConnectData(topic, key)
+        except Py4JJavaError as error:
+            raise _named(error) from None
         record = jvm.org.apache.kafka.connect.sink.SinkRecord(
             topic,
             3,
-            None,
-            None,
+            of_key.schema(),
+            of_key.value(),
             data.schema(),
             data.value(),
             42,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 from random import Random
 from typing import Any
@@ -13,8 +14,10 @@ import pytest
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
-from frazil.pipeline.envelope import JsonEnvelope, columns_of, rewritten
+from frazil.declare.converters import JSON_CONVERTER
+from frazil.pipeline.envelope import JsonEnvelope, columns_of, rewritten, type_of
 from frazil.pipeline.prepare import prepare
+from frazil.pipeline.transforms.keys import KeyConverter
 from frazil.pipeline.types import Struct
 from frazil.stack.jars import CONNECT, resolve
 from frazil.stack.java import find_java
@@ -27,8 +30,8 @@ from tests.pipeline.transforms.typed import of, shape
 pytestmark = pytest.mark.stack
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-REFUSED = ("does not fit", "the text is neither true nor false", "the text is not a")
-"""Reasons of `Cast` against what Connect wraps or takes for false, and times that `TimestampConverter` has written."""
+REFUSED = ("does not fit", "the text is neither true nor false")
+"""Reasons of `Cast` against what Connect wraps or takes for false."""
 NAMES = ("a", "b", "c", "d")
 STEPS: list[Step] = [
     ("ReplaceField$Value", {"exclude": "a", "renames": "b:x"}),
@@ -55,6 +58,19 @@ STEPS: list[Step] = [
     ("ValueToKey", {"fields": "a"}),
     ("DropHeaders", {"headers": "h"}),
 ]
+KEY_STEPS: list[Step] = [
+    ("ValueToKey", {"fields": "a"}),
+    ("ValueToKey", {"fields": "b,a"}),
+    ("ExtractField$Key", {"field": "a"}),
+    ("Cast$Key", {"spec": "a:int64"}),
+    ("Cast$Key", {"spec": "string"}),
+    ("ReplaceField$Key", {"exclude": "b", "renames": "a:x"}),
+    ("HoistField$Key", {"field": "whole"}),
+    ("Flatten$Key", {"delimiter": "_"}),
+    ("MaskField$Key", {"fields": "a"}),
+    ("TimestampConverter$Key", {"field": "a", "target.type": "Timestamp"}),
+    ("Cast$Value", {"spec": "a:string"}),
+]
 
 
 @pytest.fixture(scope="module")
@@ -67,10 +83,27 @@ def connect(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Connect]:
 
 
 def record(chance: Random) -> bytes:
+    """A record some of whose fields have defaults, and are null or absent."""
     found = {name: of(chance) for name in chance.sample(NAMES, chance.randint(1, 4))}
+    for name, (schema, value) in found.items():
+        if value is not None and chance.random() < 0.2:
+            found[name] = {**schema, "default": value}, chance.choice([None, of_kind(chance, schema)])
     fields = [{**schema, "field": name} for name, (schema, _) in found.items()]
-    payload = {name: value for name, (_, value) in found.items()}
+    absent = chance.random() < 0.5
+    payload = {
+        name: value
+        for name, (schema, value) in found.items()
+        if value is not None or "default" not in schema or not absent
+    }
     return json.dumps({"schema": {"type": "struct", "optional": False, "fields": fields}, "payload": payload}).encode()
+
+
+def of_kind(chance: Random, schema: dict[str, Any]) -> Any:
+    """A value of a schema, not null."""
+    while True:
+        other, value = of(chance)
+        if value is not None and {**other, "optional": True} == {**schema, "optional": True}:
+            return value
 
 
 def theirs(connect: Connect, steps: Sequence[Step], value: bytes) -> Any:
@@ -131,4 +164,46 @@ def test_values_and_types_are_those_of_connect(connect: Connect, seed: int, step
     if isinstance(found, str) and any(reason in found for reason in REFUSED):
         assert any(name == "Cast$Value" for name, _ in steps)
     elif isinstance(expected, tuple):  # what Connect fails for, such as a field that is absent, may be taken here
+        assert found == expected
+
+
+def their_key(connect: Connect, steps: Sequence[Step], value: bytes, key: bytes) -> Any:
+    try:
+        after = connect.after([connect.configured(*step) for step in steps], value, key=key)
+        found = connect.json(after.keySchema(), after.key())
+    except ConnectError as error:
+        return str(error)
+    parsed = msgspec.json.decode(found or b"", type=dict[str, msgspec.Raw])
+    schema, payload = bytes(parsed["schema"]), bytes(parsed["payload"])
+    if payload == b"null":
+        return None
+    columns = columns_of(schema)
+    types = str(type_of(schema)) if columns is None else filled(shape(columns))
+    return types, json.loads(rewritten(schema, payload))
+
+
+def our_key(steps: Sequence[Step], value: bytes, key: bytes) -> Any:
+    rows = chunk([Row(42, value, 1_700_000_000_123, key=key)])
+    made = replace(chain(*steps), key=KeyConverter(JSON_CONVERTER, JsonEnvelope(part="key")), gives_keys=True)
+    found = prepare(rows, made, envelope=JsonEnvelope())
+    if found.failed:
+        return str(found.failed[0][1])
+    assert found.keys is not None
+    ((text, type_),) = found.keys
+    if text is None:
+        return None
+    parsed = json.loads(text)
+    columns = shape(type_ or Struct(())) if isinstance(parsed, dict) else type_ and str(type_)
+    return filled(columns) if isinstance(parsed, dict) else columns, as_numbers(columns, parsed)
+
+
+@settings(max_examples=300, phases=[Phase.generate], report_multiple_bugs=False, deadline=None)
+@given(st.integers(0, 2**32), st.lists(st.sampled_from(KEY_STEPS), min_size=1, max_size=3))
+def test_keys_and_their_types_are_those_of_connect(connect: Connect, seed: int, steps: list[Step]) -> None:
+    chance = Random(seed)
+    value, key = record(chance), record(chance)
+    expected, found = their_key(connect, steps, value, key), our_key(steps, value, key)
+    if isinstance(found, str) and any(reason in found for reason in REFUSED):
+        assert any(name.startswith("Cast$") for name, _ in steps)
+    elif not isinstance(expected, str):
         assert found == expected

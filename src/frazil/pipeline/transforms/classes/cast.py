@@ -14,7 +14,7 @@ from decimal import Decimal, InvalidOperation
 from typing import TYPE_CHECKING, Any
 
 from frazil.declare.definition import Key, invalid_value
-from frazil.pipeline.convert import legacy_scalars, origins, scalars
+from frazil.pipeline.convert import legacy_scalars, scalars, temporal
 from frazil.pipeline.schemas.connect import DATE, TIME, TIMESTAMP
 from frazil.pipeline.transforms.columns import ApplyToBlock, Block, is_plain
 from frazil.pipeline.transforms.plugin import KEY_OR_VALUE, REPLACE_NULL, Options, Problems, Transformation, items
@@ -34,6 +34,7 @@ from frazil.pipeline.transforms.record import (
     replace,
     string,
 )
+from frazil.pipeline.transforms.times import told_nanos
 from frazil.pipeline.types import Scalar, Type, Typed
 
 if TYPE_CHECKING:
@@ -46,7 +47,8 @@ _EXPONENT_LIMIT = 30
 _WHOLE_FROM = 1 << 24  # from here on a float32 is a whole number, and its shortest text is another one
 _NOT_FINITE = Scalar("double")
 _EPOCH = dt.datetime(1970, 1, 1)
-_TIMES = (DATE, TIME, TIMESTAMP)
+_TIMES = {DATE: "date", TIME: "time", TIMESTAMP: "timestamptz", "": ""}
+"""Kinds of times by the names of their schemas; those that transformations have written have none."""
 _RESULTS: Mapping[str, Scalar] = {
     **dict.fromkeys(("int8", "int16", "int32"), Scalar("int")),
     "int64": Scalar("long"),
@@ -69,7 +71,7 @@ def _build(options: Options, part: Part) -> Apply:
         def apply_whole(record: Record) -> None:
             found = looked_at(record, part)
             if found is not None:
-                replace(record, part, _noted(record, _named(f"the {part}", whole, raw_bytes(found)), spec[0]))
+                replace(record, part, _noted(record, _named(f"the {part}", whole, found), spec[0]))
 
         return apply_whole
     casts = {}
@@ -84,8 +86,7 @@ def _build(options: Options, part: Part) -> Apply:
         for name, (convert, type_) in casts.items():
             value = found.get(name)
             if value is not None:
-                time = _time_text(value) if type_.strip().lower() == "string" else None
-                cast = time or (value if is_null(value) else _named(name, convert, raw_bytes(value)))
+                cast = value if is_null(value) else _named(name, convert, value)
                 found[name] = _noted(record, cast, type_)
 
     return apply
@@ -126,25 +127,38 @@ def _cast(array: pa.Array, type_: Type, kind: str) -> pa.Array | None:
     return array.cast(pa.int64() if kind == "int64" else pa.int32())
 
 
-def _named(name: str, convert: Callable[[bytes], Json], raw: bytes) -> Json:
+def _named(name: str, convert: Callable[[Json], Json], value: Json) -> Json:
     try:
-        return convert(raw)
+        return convert(value)
     except ValueError as error:
         raise DataError(f"{name}: {error}") from None
 
 
-def _time_text(value: Json) -> Raw | None:
-    """Write one of Connect's times as it writes it; None for any other value."""
-    if not isinstance(value, Typed) or not isinstance(value.type, Scalar) or value.type.origin not in _TIMES:
-        return None
-    nanos = origins.instant(value.type, bytes(value.raw))
-    if nanos is None:
-        return None
+def _of_times(convert: Callable[[bytes], Json], write: Callable[[str, int], Json]) -> Callable[[Json], Json]:
+    """Let one of Connect's times be written by its kind and its nanoseconds, and any other value be converted."""
+
+    def converted(value: Json) -> Json:
+        if isinstance(value, Typed) and isinstance(value.type, Scalar) and value.type.origin in _TIMES:
+            nanos = told_nanos(value)
+            if nanos is not None:
+                return write(_TIMES[value.type.origin] or value.type.kind, nanos)
+        return convert(raw_bytes(value))
+
+    return converted
+
+
+def _time_text(kind: str, nanos: int) -> Raw:
+    """Write a time as Connect does."""
     moment = _EPOCH + dt.timedelta(milliseconds=nanos // 1_000_000)
-    if value.type.origin == TIME:
+    if kind == "time":
         return quoted(f"{moment.time().isoformat('milliseconds')}Z")
     is_day = moment.time() == dt.time()
     return quoted(moment.date().isoformat() if is_day else f"{moment.isoformat(timespec='milliseconds')}Z")
+
+
+def _time_number(kind: str, nanos: int) -> bytes:
+    """Write the number that Connect has for a time: days, or milliseconds."""
+    return b"%d" % (nanos // (temporal.NANOS_PER_DAY if kind == "date" else 1_000_000))
 
 
 def _noted(record: Record, value: Json, type_: str) -> Json:
@@ -154,8 +168,15 @@ def _noted(record: Record, value: Json, type_: str) -> Json:
     return Typed(value.raw if isinstance(value, Typed) else value, _RESULTS[type_.strip().lower()])
 
 
-def _converter(type_: str) -> Callable[[bytes], Json]:
-    """The function for one type of a spec: JSON that is not null to JSON. It raises ValueError with the reason."""
+def _converter(type_: str) -> Callable[[Json], Json]:
+    """The function for one type of a spec, for what is not null. It raises ValueError with the reason."""
+    convert = _of_json(type_)
+    if convert is _text:
+        return _of_times(convert, _time_text)
+    return _of_times(convert, lambda kind, nanos: convert(_time_number(kind, nanos)))
+
+
+def _of_json(type_: str) -> Callable[[bytes], Json]:
     match type_.strip().lower():
         case "int8" | "int16" | "int32" | "int64" as name:
             bits = int(name[3:])

@@ -8,7 +8,7 @@ from typing import Final
 
 from frazil.declare.definition import Key
 from frazil.declare.validators import one_of
-from frazil.pipeline.convert import origins, scalars, temporal
+from frazil.pipeline.convert import scalars
 from frazil.pipeline.transforms.plugin import (
     DATE_FORMAT,
     KEY_OR_VALUE,
@@ -34,6 +34,7 @@ from frazil.pipeline.transforms.record import (
     replace,
     string,
 )
+from frazil.pipeline.transforms.times import DATE, TIME, TIMESTAMP, told_nanos
 from frazil.pipeline.types import STRING, Scalar, Typed
 from frazil.text.java_dates import JavaDateFormat
 
@@ -44,7 +45,7 @@ _UNITS: Final[Mapping[str, int]] = {
     "nanoseconds": 1,
 }
 _EPOCH = dt.datetime(1970, 1, 1)
-_TYPES: Final = {"Date": Scalar("date"), "Time": Scalar("time"), "Timestamp": Scalar("timestamptz")}
+_TYPES: Final = {"Date": DATE, "Time": TIME, "Timestamp": TIMESTAMP}
 _RESULTS: Final = {**_TYPES, "unix": Scalar("long"), "string": STRING}
 
 
@@ -86,15 +87,9 @@ def _read(value: Json, unit: int, form: JavaDateFormat | None) -> int:
     """Nanoseconds since 1970-01-01T00:00Z."""
     raw = raw_bytes(value)
     kind = scalars.kind_of(raw)
-    if isinstance(value, Typed) and (nanos := origins.instant(value.type, raw)) is not None:
+    nanos = told_nanos(value)
+    if nanos is not None:
         return nanos
-    if isinstance(value, Typed) and value.type in _TYPES.values() and kind == "text":
-        given = string(raw)
-        if value.type == _TYPES["Date"]:
-            return temporal.date_to_days(given) * temporal.NANOS_PER_DAY
-        if value.type == _TYPES["Time"]:
-            return temporal.time_to_micros(given) * 1000
-        return temporal.timestamp_to_nanos(given, apply_offset=True)
     if kind == "text":
         if form is None:
             raise ValueError("the time is a text, and there is no format to read it with")
