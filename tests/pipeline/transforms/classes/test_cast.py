@@ -7,7 +7,7 @@ from frazil.pipeline.schemas.connect import DATE, TIME, TIMESTAMP
 from frazil.pipeline.transforms.chain import Transformer
 from frazil.pipeline.transforms.record import Raw
 from frazil.pipeline.types import Scalar, Typed
-from tests.pipeline.transforms.chains import after, chain, record
+from tests.pipeline.transforms.chains import after, applied, chain, record, text
 
 
 @pytest.mark.parametrize(
@@ -43,6 +43,26 @@ from tests.pipeline.transforms.chains import after, chain, record
 )
 def test_a_value_of_another_type(type_: str, value: bytes, expected: bytes) -> None:
     assert after(("Cast$Value", {"spec": f"a:{type_}"}), b'{"a":%b}' % value) == b'{"a":%b}' % expected
+
+
+@pytest.mark.parametrize(
+    ("target", "type_", "expected"),
+    [
+        ("Timestamp", "int64", b"1700000000123"),
+        ("Timestamp", "string", b'"2023-11-14T22:13:20.123Z"'),
+        ("Timestamp", "boolean", b"true"),
+        ("Date", "int32", b"19675"),
+        ("Date", "string", b'"2023-11-14"'),
+        ("Time", "float64", b"80000123.0"),
+        ("Time", "string", b'"22:13:20.123Z"'),
+    ],
+)
+def test_a_time_that_was_converted_before(target: str, type_: str, expected: bytes) -> None:
+    made = chain(
+        ("TimestampConverter$Value", {"field": "a", "target.type": target}), ("Cast$Value", {"spec": f"a:{type_}"})
+    )
+    found = applied(made, b'{"a":1700000000123}')
+    assert found is not None and text(found.value) == b'{"a":%b}' % expected
 
 
 @pytest.mark.parametrize(
