@@ -31,7 +31,7 @@ from tests.pipeline.kafka_rows import Row, chunk, chunks
 from tests.pipeline.test_task import Memory
 
 CLASS = "io.confluent.connect.avro.AvroConverter"
-SCHEMA = {
+SCHEMA: dict[str, Any] = {
     "type": "record",
     "name": "Sale",
     "fields": [

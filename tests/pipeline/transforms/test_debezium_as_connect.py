@@ -56,11 +56,15 @@ def scalar(type_: str, *, optional: bool = True) -> dict[str, Any]:
 
 def event(chance: Random, columns: dict[str, Any] | None = None) -> bytes:
     """An event of a table with columns by their schemas; random ones unless they are given."""
+    defaults: dict[str, Any] = {}
     if columns is None:
         columns = {name: of(chance)[0] for name in chance.sample(NAMES, chance.randint(1, 4))}
+        defaults = {name: value_of(chance, schema) for name, schema in columns.items() if chance.random() < 0.2}
     op = chance.choice("crudt")
     states = {"before": op == "d" or (op == "u" and chance.random() < 0.5), "after": op in "cru"}
     rows = {name: row(chance, columns) if there else None for name, there in states.items()}
+    for name, default in defaults.items():
+        columns[name] |= {"default": default} if isinstance(default, int | float | str) else {}
     value = struct(columns, f"{TOPIC}.Value", optional=True)
     source = {"version": scalar("string", optional=False), "lsn": scalar("int64"), "table": scalar("string")}
     transaction = {"id": scalar("string", optional=False), "total_order": scalar("int64", optional=False)}

@@ -305,9 +305,13 @@ def test_rules_between_keys(changes: dict[str, str | None], keys: set[str]) -> N
 
 
 def test_keys_that_transformations_change_are_no_bytes() -> None:
-    step = {"transforms": "k", "transforms.k.type": "org.apache.kafka.connect.transforms.ValueToKey"}
-    changed = {"store.kafka.keys": "true", "keys.format.class": f"{FORMAT}json.JsonFormat"} | step
-    changed |= {"transforms.k.fields": "id"}
+    changed: dict[str, str | None] = {
+        "store.kafka.keys": "true",
+        "keys.format.class": f"{FORMAT}json.JsonFormat",
+        "transforms": "k",
+        "transforms.k.type": "org.apache.kafka.connect.transforms.ValueToKey",
+        "transforms.k.fields": "id",
+    }
     assert errors(changed) == {}
     name = "org.apache.kafka.connect.converters.ByteArrayConverter"
     assert errors(changed | {"keys.format.class": BYTES}).keys() == {"keys.format.class"}
