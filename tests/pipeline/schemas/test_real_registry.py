@@ -62,3 +62,18 @@ def test_a_schema_of_connect_in_the_registry(registry: Settings) -> None:
         value = {"schemaId": answer.json()["version"][kind], "payload": {"x": 1}}
         found, payload = converter.split(json.dumps(value).encode(), (), "point")
         assert (json.loads(found), json.loads(payload)) == (schema, {"x": 1})
+
+
+def test_the_newest_schema_of_a_subject_reads_what_an_older_one_wrote(registry: Settings) -> None:
+    access = confluent_access({"schema.registry.url": registry.registry_url}, "value.converter.")
+    client = RegistryClient(access)
+    client.register("places", PLACE)
+    references = [{"name": "x.Place", "subject": "places", "version": 1}]
+    number = client.register("newest-value", PERSON, "AVRO", references)
+    newer = json.loads(PERSON)
+    newer["fields"].append({"name": "age", "type": ["null", "int"], "default": None})
+    client.register("newest-value", json.dumps(newer), "AVRO", references)
+    record = b"\0" + struct.pack(">i", number) + b"\x08Rome"
+    schema, found = RegistryConverter("C", "AVRO", access, latest=True).split(record, (), "newest")
+    assert [field["field"] for field in json.loads(schema)["fields"]] == ["home", "age"]
+    assert json.loads(found) == {"home": {"city": "Rome"}, "age": None}
