@@ -85,6 +85,27 @@ def test_avro(tmp_path: Path, registry: Registry) -> None:
     assert [(row["n"], str(row["d"]), row["s"]) for row in rows] == [(1, "1.56", "x")] * 2
 
 
+@pytest.mark.parametrize(
+    ("step", "name"),
+    [
+        ({"type": "ReplaceField$Value", "exclude": "s"}, "R"),
+        ({"type": "SetSchemaMetadata$Value", "schema.name": "a.Other"}, "a.Other"),
+        ({"type": "HoistField$Value", "field": "h"}, "io.confluent.connect.avro.ConnectDefault"),
+    ],
+)
+def test_avro_of_changed_records_has_the_name_of_their_schema(
+    tmp_path: Path, registry: Registry, step: dict[str, str], name: str
+) -> None:
+    keys = {f"transforms.a.{key}": value for key, value in step.items()}
+    keys |= {"transforms": "a", "transforms.a.type": f"org.apache.kafka.connect.transforms.{step['type']}"}
+    made = disk(tmp_path, registry, **{"format.class": FORMAT + "avro.AvroFormat"}, **keys)
+    made.run([Row(0, framed(2, TWO)), Row(1, framed(2, TWO))])
+    (path,) = Path(made.store.folder).rglob("*.avro")
+    with path.open("rb") as file:
+        schema = fastavro.reader(file).writer_schema
+    assert isinstance(schema, dict) and schema["name"] == name
+
+
 def test_a_new_schema_begins_a_new_object_and_bad_records_are_dead_letters(tmp_path: Path, registry: Registry) -> None:
     made = disk(tmp_path, registry, **TOLERANT, **{"schema.compatibility": "BACKWARD", "flush.size": "3"})
     values = [framed(1, ONE), framed(2, TWO), framed(3, ONE), framed(2, ONE), framed(2, TWO), framed(2, TWO)]

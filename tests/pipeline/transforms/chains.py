@@ -40,7 +40,7 @@ def record(value: bytes | None, **more: Any) -> Record:
     """A record of topic t, partition 3, offset 42."""
     made = Record()
     made.topic, made.partition, made.offset, made.timestamp = "t", 3, 42, 1_700_000_000_123
-    made.value, made.key, made.headers, made.typed = value, None, [], False
+    made.value, made.key, made.headers, made.typed, made.name = value, None, [], False, ""
     for name, given in more.items():
         setattr(made, name, given)
     return made

@@ -13,11 +13,11 @@ from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
 from frazil.pipeline.convert.strict import ConversionError, parse_object
-from frazil.pipeline.envelope import JsonEnvelope, columns_of, opened_one, rewritten
+from frazil.pipeline.envelope import JsonEnvelope, columns_of, identity_of, opened_one, rewritten
 from frazil.pipeline.transforms.chain import Transformer
-from frazil.pipeline.transforms.record import with_types
+from frazil.pipeline.transforms.record import schema_name, with_types
 from frazil.pipeline.transforms.shapes import Shapes
-from frazil.pipeline.types import Struct
+from frazil.pipeline.types import Struct, Typed
 from frazil.stack.jars import CONNECT, resolve
 from frazil.stack.java import find_java
 from frazil.stack.plugins import PLUGINS
@@ -118,7 +118,8 @@ def typed(encoded: bytes | None) -> Any:
         return None
     schema, payload = bytes(parsed["schema"]), bytes(parsed["payload"])
     columns = columns_of(schema)
-    return shape(columns or Struct(())), json.loads(rewritten(schema, payload))
+    name = identity_of(schema)[0] if columns else None
+    return name or "", shape(columns or Struct(())), json.loads(rewritten(schema, payload))
 
 
 def ours(steps: list[Step], value: bytes | None) -> Any:
@@ -127,6 +128,7 @@ def ours(steps: list[Step], value: bytes | None) -> Any:
         if value is not None:
             payload, type_ = opened_one(value, JsonEnvelope(), (), TOPIC)
             made.value, made.typed = with_types(parse_object(payload), type_), True
+            made.name = schema_name(Typed(msgspec.Raw(payload), type_)) if type_ else ""
         if not Transformer(chain(*steps)).apply(made):
             return None
     except ConversionError as error:
@@ -135,13 +137,21 @@ def ours(steps: list[Step], value: bytes | None) -> Any:
     if made.value is None:
         return made.topic, headers, None
     assert not isinstance(made.value, bytes)
-    return made.topic, headers, (shape(Shapes().of(made.value) or Struct(())), json.loads(text(made.value) or b""))
+    types = Shapes().of(made.value, made.name) or Struct(())
+    return made.topic, headers, (types.origin, shape(types), json.loads(text(made.value) or b""))
 
 
 def same(connect: Connect, steps: list[Step], value: bytes | None) -> None:
     expected, found = theirs(connect, steps, value), ours(steps, value)
     assert isinstance(expected, str) == isinstance(found, str), (expected, found)
+    if steps[0][0].endswith(".EventRouter"):  # its envelopes have names of Debezium's making
+        expected, found = unnamed(expected), unnamed(found)
     assert isinstance(expected, str) or found == expected
+
+
+def unnamed(found: Any) -> Any:
+    """What is found without the name of its schema."""
+    return (*found[:2], found[2] and found[2][1:]) if isinstance(found, tuple) else found
 
 
 @settings(max_examples=400, phases=[Phase.generate], report_multiple_bugs=False, deadline=None)

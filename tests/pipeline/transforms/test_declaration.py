@@ -248,11 +248,13 @@ def test_exclude_wins_over_include() -> None:
     assert "transforms.a.include names y, which transforms.a.exclude leaves out: exclude wins" in warnings(found)
 
 
-def test_set_schema_metadata_does_nothing_and_says_so() -> None:
-    found = step("SetSchemaMetadata$Value", schema__name="x")
+def test_a_version_of_a_schema_is_said_to_change_nothing() -> None:
+    found = step("SetSchemaMetadata$Value", schema__version="2")
 
-    assert iceberg_sink_config(found).transforms is None
-    assert "transforms.a.type has no effect here: names and versions of schemas are not kept" in warnings(found)
+    assert (
+        "transforms.a.schema.version has no effect here: versions of schemas are not kept through transformations"
+        in warnings(found)
+    )
 
 
 @pytest.mark.parametrize(

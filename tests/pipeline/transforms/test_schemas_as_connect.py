@@ -15,7 +15,7 @@ from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
 from frazil.declare.converters import JSON_CONVERTER
-from frazil.pipeline.envelope import JsonEnvelope, columns_of, rewritten, type_of
+from frazil.pipeline.envelope import JsonEnvelope, columns_of, identity_of, rewritten, type_of
 from frazil.pipeline.prepare import prepare
 from frazil.pipeline.transforms.keys import KeyConverter
 from frazil.pipeline.types import Struct
@@ -95,7 +95,9 @@ def record(chance: Random) -> bytes:
         for name, (schema, value) in found.items()
         if value is not None or "default" not in schema or not absent
     }
-    return json.dumps({"schema": {"type": "struct", "optional": False, "fields": fields}, "payload": payload}).encode()
+    whole: dict[str, Any] = {"type": "struct", "optional": False, "fields": fields}
+    whole |= {"name": "x.Whole"} if chance.random() < 0.5 else {}
+    return json.dumps({"schema": whole, "payload": payload}).encode()
 
 
 def of_kind(chance: Random, schema: dict[str, Any]) -> Any:
@@ -117,19 +119,20 @@ def theirs(connect: Connect, steps: Sequence[Step], value: bytes) -> Any:
     parsed = msgspec.json.decode(found or b"", type=dict[str, msgspec.Raw])
     schema, payload = bytes(parsed["schema"]), bytes(parsed["payload"])
     columns = columns_of(schema)
-    return None if columns is None else (filled(shape(columns)), json.loads(rewritten(schema, payload)))
+    if columns is None:
+        return None
+    return identity_of(schema)[0] or "", filled(shape(columns)), json.loads(rewritten(schema, payload))
 
 
 def ours(steps: Sequence[Step], value: bytes) -> Any:
     rows = chunk([Row(42, value, 1_700_000_000_123, partition=3)])
-    made = [step for step in steps if not step[0].startswith("SetSchemaMetadata")]
-    found = prepare(rows, chain(*made) if made else None, envelope=JsonEnvelope())
+    found = prepare(rows, chain(*steps), envelope=JsonEnvelope())
     if found.failed:
         return str(found.failed[0][1])
     assert found.values.shapes is not None
     (text,), (types,) = found.values.values, found.values.shapes
     columns = shape(types or Struct(()))
-    return filled(columns), as_numbers(columns, json.loads(text or b"null"))
+    return types.origin if types else "", filled(columns), as_numbers(columns, json.loads(text or b"null"))
 
 
 def filled(columns: Any) -> Any:

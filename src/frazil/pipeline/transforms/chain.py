@@ -123,7 +123,7 @@ class Transformer:
             for one in [*record.others, record] if left else record.others:
                 value, found = one.value, None
                 if value is not None and not isinstance(value, bytes):
-                    found = self._shapes.of(value) if has_types else None
+                    found = self._shapes.of(value, one.name) if has_types else None
                     value = raw_bytes(value)
                 values.append(value)
                 if has_types:
@@ -193,6 +193,7 @@ class Transformer:
             record.headers = list(named)
             shape = None if read.shapes is None else read.shapes[index]
             record.typed = shape is not None
+            record.name = "" if shape is None else shape.origin
             yield read.position(index), record, shape, named
 
 

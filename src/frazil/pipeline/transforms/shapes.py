@@ -17,20 +17,20 @@ class Shapes:
     def __init__(self) -> None:
         self._known: dict[Any, Struct] = {}
 
-    def of(self, value: Json) -> Struct | None:
-        """Give the types of the members of an object; None where all of them are what their text shows."""
+    def of(self, value: Json, name: str = "") -> Struct | None:
+        """Give the types of the members of an object, whose schema has a name; None where text shows all there is."""
         if isinstance(value, Typed):
             return value.type if isinstance(value.type, Struct) else None
-        if type(value) is not dict or _TELLING.isdisjoint(map(type, value.values())):
+        if type(value) is not dict or (not name and _TELLING.isdisjoint(map(type, value.values()))):
             return None
-        key = _key(value)
-        if not key:
+        key = name, *_key(value)
+        if key == ("",):
             return None
         found = self._known.get(key)
         if found is None:
             if len(self._known) >= _MOST:
                 self._known.clear()
-            found = self._known[key] = _struct(value)
+            found = self._known[key] = _struct(value, name)
         return found
 
 
@@ -45,12 +45,12 @@ def _key(value: dict[str, Json]) -> tuple[Any, ...]:
     return tuple(key)
 
 
-def _struct(value: Json) -> Struct:
+def _struct(value: Json, name: str = "") -> Struct:
     members = value.items() if type(value) is dict else ()
     types: list[tuple[str, Type]] = []
-    for name, member in members:
+    for field, member in members:
         if type(member) is Typed:
-            types.append((name, member.type))
+            types.append((field, member.type))
         elif type(member) is dict and _key(member):
-            types.append((name, _struct(member)))
-    return Struct(tuple(Field(name, type_) for name, type_ in types))
+            types.append((field, _struct(member)))
+    return Struct(tuple(Field(field, type_) for field, type_ in types), origin=name)

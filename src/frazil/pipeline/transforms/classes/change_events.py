@@ -85,6 +85,7 @@ def _carry_out(record: Record, change: Change, following: Following, *, kept: bo
     if change.operation == "T":
         following.truncate(record, told)
         return
+    record.name = ""
     record.value = row = change.row | {OPERATION[0]: told}
     if kept:
         if taken := _COLUMNS & row.keys():

@@ -56,7 +56,7 @@ def _build(options: Options, part: Part) -> Apply:
         if key is not None:
             change["key"] = copied(key)
         row["_cdc"] = change
-        record.value = row
+        record.name, record.value = "", row
         if operation == "U":
             following.update(record, row, object_or_none(event.get("before")))
         elif operation == "D" and is_postgres(source):

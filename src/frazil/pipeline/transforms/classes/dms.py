@@ -37,7 +37,7 @@ def _build(options: Options, part: Part) -> Apply:
             "ts": metadata.get("timestamp", NULL),
             "source": quoted(f"{schema}.{table}"),
         }
-        record.value = data
+        record.name, record.value = "", data
         if operation == "update":
             following.update(record, data, before)
         return None

@@ -100,6 +100,7 @@ def _build(options: Options, part: Part) -> Apply:
                 wrapped[one.name] = row[one.column]
             elif one.place == "header":
                 record.headers.append((one.name, row[one.column]))
+        record.name = ""
         record.value = None if is_empty and empties else wrapped if wraps else value
         return None
 

@@ -20,7 +20,6 @@ def _build(options: Options, part: Part) -> Apply:
         if event is None:
             return
         before, after = state(event, "before"), state(event, "after")
-        event |= {name: row for name, row in (("before", before), ("after", after)) if row is not None}
         differs: dict[str, bool] = {}
         if before is not None and after is not None:
             for name, value in after.items():

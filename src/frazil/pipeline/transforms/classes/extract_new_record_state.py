@@ -40,6 +40,7 @@ from frazil.pipeline.transforms.record import (
     object_or_none,
     quoted,
     raw_bytes,
+    schema_name,
     text_of,
 )
 from frazil.pipeline.types import STRING, Typed, inner_types
@@ -124,6 +125,7 @@ def _build(options: Options, part: Part) -> Apply:
             return None if mode == "rewrite-with-tombstone" else False
         found = ((one.name, one.of(event)) for one in headers)
         record.headers += [(name, value) for name, value in found if value is not None]
+        name = schema_name(event.get("after")) or schema_name(event.get("before"))
         after, before = state(event, "after"), state(event, "before")
         row = before if after is None else after
         if row is None and follows and mode != "drop" and is_truncate(event):
@@ -145,7 +147,7 @@ def _build(options: Options, part: Part) -> Apply:
             value = one.of(event)
             if value is not None:
                 _add(row, one.name, value)
-        record.value = row
+        record.name, record.value = name, row
         if follows and mode in _TO_TOMBSTONE and text_of(event["op"]) == "u":
             following.update(record, row, before)
             for left in record.others if topic_field else ():

@@ -14,6 +14,8 @@ def _build(options: Options, part: Part) -> Apply:
 
     def apply(record: Record) -> None:
         found = looked_at(record, part)
+        if part == "value":
+            record.name = ""
         setattr(record, part, {name: NULL if found is None else found})
 
     return apply

@@ -53,6 +53,7 @@ def _build(options: Options, part: Part) -> Apply:
         if type(found) is not dict and raw_bytes(found)[0] == 0x22:
             record.value = _parsed(string(raw_bytes(found)))
         fields = members(record, "value") or {}
+        record.name = ""
         if whole:
             record.value = {_PAYLOAD: Typed(_texts(fields), _TEXTS)}
             return
