@@ -60,6 +60,12 @@ def test_what_cannot_be_read_says_why() -> None:
         filled(b"5", b"{}")
 
 
+def test_what_defaults_add_to_a_record_is_bounded() -> None:
+    long = of("array", items=of("string", default="x" * 100_000))
+    with pytest.raises(ConversionError, match="longer by more than"):
+        filled(json.dumps(struct(l=long)).encode(), b'{"l":[%b]}' % b",".join([b"null"] * 100_000))
+
+
 def test_the_converter_of_json_fills_in_unless_it_is_told_otherwise() -> None:
     value = json.dumps({"schema": struct(n=N), "payload": {"n": None}}).encode()
     assert JsonEnvelope().split(value, (), "t")[1] == b'{"n":7}'

@@ -302,4 +302,4 @@ _CHANGES: dict[str, Callable[[Any], Any]] = {
     "bytes": str.encode,
     "string": bytes.decode,
 }
-"""What a value of a narrower type becomes, by the wider one."""
+"""Changes of a value of a narrower type, by the wider one."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import lru_cache
 from typing import Any
 
@@ -14,6 +14,8 @@ from frazil.pipeline.schemas.connect import ConnectSchema
 Fill = Callable[[bytes], bytes]
 
 _NULL = b"null"
+_MOST_MORE = 64 << 20
+"""Bytes by which default values may make the elements of an array or a map longer."""
 _object = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
 _array = msgspec.json.Decoder(list[msgspec.Raw]).decode
 _pairs = msgspec.json.Decoder(list[tuple[msgspec.Raw, msgspec.Raw]]).decode
@@ -32,7 +34,7 @@ def filled(schema: bytes, payload: bytes) -> bytes:
         return payload
     try:
         return fill(payload)
-    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
+    except (msgspec.MsgspecError, ValueError, RecursionError) as error:
         raise ConversionError("", f"the payload is not what its schema says: {error}") from None
 
 
@@ -90,7 +92,7 @@ def _members(fills: dict[str, Fill]) -> Fill:
 
 def _elements(inner: Fill) -> Fill:
     def fill(raw: bytes) -> bytes:
-        return msgspec.json.encode([_raw(inner, item) for item in _array(raw)]) if raw[:1] == b"[" else raw
+        return msgspec.json.encode(_each(inner, _array(raw))) if raw[:1] == b"[" else raw
 
     return fill
 
@@ -101,13 +103,23 @@ def _entries(inner: Fill) -> Fill:
     def fill(raw: bytes) -> bytes:
         found: Any = raw
         if raw[:1] == b"{":
-            found = {name: _raw(inner, value) for name, value in _object(raw).items()}
+            members = _object(raw)
+            found = dict(zip(members, _each(inner, members.values()), strict=True))
         elif raw[:1] == b"[":
-            found = [(key, _raw(inner, value)) for key, value in _pairs(raw)]
+            pairs = _pairs(raw)
+            found = list(zip((key for key, _ in pairs), _each(inner, (value for _, value in pairs)), strict=True))
         return found if found is raw else msgspec.json.encode(found)
 
     return fill
 
 
-def _raw(inner: Fill, value: msgspec.Raw) -> msgspec.Raw:
-    return msgspec.Raw(inner(bytes(value)))
+def _each(inner: Fill, values: Iterable[msgspec.Raw]) -> list[msgspec.Raw]:
+    made, more = [], 0
+    for value in values:
+        found = bytes(value)
+        whole = inner(found)
+        more += len(whole) - len(found)
+        if more > _MOST_MORE:
+            raise ValueError(f"default values would make it longer by more than {_MOST_MORE:,} bytes")
+        made.append(msgspec.Raw(whole))
+    return made
