@@ -276,6 +276,23 @@ def test_json_with_a_schema_of_a_registry(registry: Registry) -> None:
         found.split(with_id(7, body()), (), "t")
 
 
+def test_json_takes_the_defaults_of_its_schema(registry: Registry) -> None:
+    schema = {"type": "object", "properties": {"a": {"type": "integer", "default": 7}, "b": {"type": "string"}}}
+    registry.answers["/schemas/ids/3"] = {"schema": json.dumps(schema), "schemaType": "JSON"}
+    found = RegistryConverter("C", "JSON", RegistryAccess((registry.url,)))
+    assert split(found, with_id(3, b'{"b":"x"}'))[1] == {"a": 7, "b": "x"}
+    assert split(found, with_id(3, b'{"a":1}'))[1]["a"] == 1
+
+
+def test_connect_json_of_apicurio_takes_the_defaults_of_its_schema_unless_told_otherwise() -> None:
+    schema = {"type": "struct", "fields": [{"field": "id", "type": "int64", "optional": True, "default": 7}]}
+    with served({"/ids/contentIds/7/references": [], "/ids/contentIds/7": schema}) as own:
+        access, framing = RegistryAccess((own.url,), "apicurio"), Framing(kind="contentId", json=True)
+        for defaults, expected in ((True, 7), (False, None)):
+            found = RegistryConverter("C", "KCONNECT", access, framing, defaults=defaults)
+            assert split(found, b'{"schemaId": 7, "payload": {"id": null}}')[1] == {"id": expected}
+
+
 def test_json_is_read_with_the_newest_schema_too(registry: Registry) -> None:
     old, new = (
         json.dumps({"type": "object", "properties": {name: {"type": "integer"} for name in names}})

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import lru_cache, partial
+from functools import lru_cache
 from typing import Any, Literal
 
 import msgspec
@@ -46,7 +46,7 @@ class RegistryConverter:
     """A converter of a connector; picklable and hashable, since it travels to the tasks.
 
     `subject` says how the subject is named that a schema has its version from. With `latest` records are read with the
-    newest schema of that subject. With `defaults` a null takes the default value of its schema, where values are JSON.
+    newest schema of that subject. With `defaults` a null of Apicurio's JSON takes the default value of its schema.
     """
 
     class_name: str
@@ -88,11 +88,15 @@ class Run:
 
 @dataclass(frozen=True)
 class Compiled:
-    """A schema that is ready to read records; `read` gives what JSON can have, `columns` reads many at once."""
+    """A schema that is ready to read records; `read` gives what JSON can have, `columns` reads many at once.
+
+    With `defaults` a null takes the default value of its schema.
+    """
 
     schema: bytes
     read: Callable[[bytes, int], Any]
     columns: AvroColumns | None = None
+    defaults: bool = False
 
 
 @lru_cache(maxsize=64)
@@ -114,7 +118,8 @@ class _Reader:
         if isinstance(compiled, ConversionError):
             raise ConversionError("", compiled.reason)
         try:
-            return compiled.schema, _encode(compiled.read(value, start))
+            payload = _encode(compiled.read(value, start))
+            return compiled.schema, filled(compiled.schema, payload) if compiled.defaults else payload
         except UnfitRecord as error:
             raise ConversionError("", f"the record does not fit its schema ({id_}): {error}") from None
         except RecursionError:
@@ -198,9 +203,8 @@ class _Reader:
             schema = msgspec.json.decode(found.text, type=ConnectSchema)
         except (msgspec.MsgspecError, RecursionError) as error:
             raise SchemaError(f"it is no schema of Kafka Connect: {error}") from None
-        text, part = schema.to_json(), self._converter.framing.part
-        fill = partial(filled, text) if self._converter.defaults else bytes
-        return Compiled(text, lambda value, start: msgspec.Raw(fill(bytes(json_record(value, part).payload))))
+        part, defaults = self._converter.framing.part, self._converter.defaults
+        return Compiled(schema.to_json(), lambda value, start: json_record(value, part).payload, defaults=defaults)
 
     def _compile_json(self, id_: SchemaId, topic: str, found: Registered, options: ConnectOptions) -> Compiled:
         schema, read = json_to_connect(found.text, found.references, options)
@@ -209,7 +213,7 @@ class _Reader:
             schema, read = json_to_connect(newest.text, newest.references, options)
         if schema.version is None:
             schema.version = self._version(id_, topic, schema.name or "")
-        return Compiled(schema.to_json(), read)
+        return Compiled(schema.to_json(), read, defaults=True)
 
     def _version(self, id_: SchemaId, topic: str, record: str) -> int | None:
         """The version of a schema in its subject; None for one that is not registered there."""
