@@ -40,6 +40,10 @@ def test_what_debezium_takes_is_left_alone() -> None:
             {"database.history.kafka.topic": "a", "database.history.kafka.bootstrap.servers": "b"},
             "database.history.kafka.topic, database.history.kafka.bootstrap.servers have no effect",
         ),
+        (
+            {"value.converter": "JsonConverter"},
+            "A null in a column with a default value becomes that value: write value.",
+        ),
         ({"errors.tolerance": "all"}, "errors.tolerance=all leaves out changes that cannot be converted"),
         (
             {"topic.creation.cdc.include": "public.users"},
@@ -51,6 +55,13 @@ def test_what_debezium_takes_is_left_alone() -> None:
 def test_keys_that_do_nothing_are_named_with_what_to_write(keys: dict[str, str], told: str) -> None:
     (warning,) = warnings_of({**CLEAN, **keys})
     assert warning.startswith(told)
+
+
+@pytest.mark.parametrize("more", [{"value.converter.schemas.enable": "false"}, {"value.converter": "AvroConverter"}])
+def test_nulls_without_defaults_stay(more: dict[str, str]) -> None:
+    assert warnings_of({**CLEAN, "value.converter": "JsonConverter", **more}) == []
+    chosen = {"value.converter": "JsonConverter", "value.converter.replace.null.with.default": "true"}
+    assert warnings_of({**CLEAN, **chosen}) == []
 
 
 def test_keys_of_other_databases_are_not_those_of_postgres() -> None:

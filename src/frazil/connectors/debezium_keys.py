@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from frazil.declare.converters import JSON_CONVERTER, converter_class
 from frazil.declare.definition import invalid_config_message, invalid_value
 from frazil.errors import ConfigError
 from frazil.text.java_regex import compile_java
@@ -106,7 +107,17 @@ def warnings_of_debezium(config: Mapping[str, str]) -> list[str]:
             "errors.tolerance=all leaves out changes that cannot be converted, and they are lost; write none, the "
             "default"
         )
-    return [*found, *_groups(config)]
+    return [*found, *_defaults(config), *_groups(config)]
+
+
+def _defaults(config: Mapping[str, str]) -> list[str]:
+    """Converters that replace nulls of the database, unless they are asked to; the worker's own are not known here."""
+    key = "value.converter.replace.null.with.default"
+    if converter_class(config.get("value.converter", "")) != JSON_CONVERTER or key in config:
+        return []
+    if config.get("value.converter.schemas.enable", "true").strip().lower() != "true":
+        return []
+    return [f"A null in a column with a default value becomes that value: write {key}=false, in its sinks too"]
 
 
 def with_cures(status: dict[str, Any]) -> dict[str, Any]:

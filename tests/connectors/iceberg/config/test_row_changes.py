@@ -129,3 +129,17 @@ def test_there_is_no_other_mode(key: str) -> None:
     assert warnings(EVENTS, {"iceberg.table.db.none.cdc-mode": "append"}) == [
         "iceberg.table.db.none.cdc-mode has no effect here: db.none is not in iceberg.tables"
     ]
+
+
+@pytest.mark.parametrize(
+    ("more", "told"),
+    [
+        ({"value.converter.schemas.enable": "true"}, True),
+        ({"value.converter.schemas.enable": "true", "value.converter.replace.null.with.default": "false"}, False),
+        ({"value.converter.schemas.enable": "true", "value.converter.replace.null.with.default": "true"}, False),
+        ({"value.converter.schemas.enable": "false"}, False),
+    ],
+)
+def test_nulls_that_defaults_would_replace_are_told(more: dict[str, str], told: bool) -> None:
+    found = warnings(EVENTS, {"value.converter": "org.apache.kafka.connect.json.JsonConverter"}, more)
+    assert any("A null in a column with a default value is stored as that value" in text for text in found) is told

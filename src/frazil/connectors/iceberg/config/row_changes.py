@@ -70,6 +70,7 @@ def check_row_changes(parsed: Parsed) -> None:
     if parsed.text(CDC_FORMAT) != "none":
         _check_format(parsed)
         _check_key_of_events(parsed)
+        _warn_of_defaults(parsed)
     _check_modes(parsed)
     if operation and not has_placeholder(operation) and not all(operation.split(".")):
         parsed.fail(CDC_FIELD, invalid_value(CDC_FIELD, operation, "A name in the path is empty"))
@@ -122,6 +123,17 @@ def _check_key_of_events(parsed: Parsed) -> None:
     if events is not None and events.reads_keys and converter is not None and converter not in READABLE_KEYS:
         reason = f"{CDC_FORMAT}={parsed.text(CDC_FORMAT)} reads keys. Set one of: {', '.join(READABLE_KEYS)}"
         parsed.fail("key.converter", invalid_value("key.converter", converter, reason))
+
+
+def _warn_of_defaults(parsed: Parsed) -> None:
+    """Warn where nulls of a database would be stored as other values, unless that is asked for."""
+    key = "value.converter.replace.null.with.default"
+    schemas = parsed.values.get("value.converter.schemas.enable") is True
+    if schemas and parsed.values.get(key) is True and key not in parsed.config:
+        parsed.warn(
+            f"A null in a column with a default value is stored as that value: write {key}=false, in the source "
+            "connector too"
+        )
 
 
 def _check_operation_stays(parsed: Parsed) -> None:
