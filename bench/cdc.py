@@ -57,7 +57,7 @@ _CONVERTERS = {
     f"{part}.converter{option}": value
     for part in ("key", "value")
     for option, value in (("", "org.apache.kafka.connect.json.JsonConverter"), (".schemas.enable", "true"))
-}
+} | {"value.converter.replace.null.with.default": "false"}
 
 
 def measure(settings: Settings, rows: int, seconds: int, show: Show) -> Iterator[Cdc]:

@@ -14,7 +14,7 @@ JSON = {
     f"{part}.converter{option}": value
     for part in ("key", "value")
     for option, value in (("", "org.apache.kafka.connect.json.JsonConverter"), (".schemas.enable", "true"))
-}
+} | {"value.converter.replace.null.with.default": "false"}
 SINK = JSON | {
     "connector.class": "org.apache.iceberg.connect.IcebergSinkConnector",
     "topics.regex": r"dbz\..*",

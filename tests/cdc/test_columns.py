@@ -40,6 +40,7 @@ def capture(**modes: str) -> Capture:
             "plugin.name": "pgoutput",
             "snapshot.mode": "no_data",
             **keys,
+            "value.converter.replace.null.with.default": "false",
             **modes,
         }
     )

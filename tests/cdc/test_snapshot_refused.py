@@ -25,6 +25,8 @@ pytestmark = pytest.mark.stack
         ({"transforms": "x"}, {}, "transforms changes what records bring"),
         ({"time.precision.mode": "isostring"}, {}, "Write one of adaptive"),
         ({"value.converter.schemas.enable": "false"}, {}, "types of columns come from the schemas"),
+        ({"value.converter.replace.null.with.default": "true"}, {}, "nulls are taken as nulls here"),
+        ({}, {"value.converter.replace.null.with.default": "true"}, "default values of nulls"),
         ({"table.include.list": "store.none"}, {}, "captures no table"),
         ({}, {"frazil.cdc.format": "none"}, "frazil.cdc.format=debezium is missing"),
         ({}, {"frazil.cdc.mode": "history"}, "frazil.cdc.mode=append or history, whose rows are changes"),

@@ -23,6 +23,7 @@ _NEEDED = {
     "value.converter": ("", _JSON, "types of columns come from the schemas of records"),
     "key.converter.schemas.enable": ("true", "true", "types of columns come from the schemas of records"),
     "value.converter.schemas.enable": ("true", "true", "types of columns come from the schemas of records"),
+    "value.converter.replace.null.with.default": ("true", "false", "nulls are taken as nulls here"),
 }
 """Keys that have to have one value, with their defaults and the reason."""
 _FOREIGN = (

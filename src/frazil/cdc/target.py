@@ -73,6 +73,8 @@ def check_sink(config: IcebergSinkConfig, stored: Mapping[str, str]) -> None:
         problem = f"{', '.join(others)} would change rows, which a snapshot does not"
     elif config.route is not None and not config.route.topic_pattern:
         problem = "iceberg.tables.route-field chooses tables row by row; use frazil.tables.topic-pattern"
+    elif stored.get("value.converter.replace.null.with.default", "true").strip().lower() != "false":
+        problem = "it would make default values of nulls; write value.converter.replace.null.with.default=false"
     elif config.auto_offset_reset != "earliest":
         problem = "with consumer.override.auto.offset.reset=latest it would pass over changes"
     if problem:
