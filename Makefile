@@ -43,6 +43,7 @@ docs: env ## Make docs/reference/, .env.sample, dashboards and other files of de
 	@.venv/bin/python scripts/dashboards.py
 	@.venv/bin/python scripts/prometheus_rule.py
 	@.venv/bin/python scripts/nginx_conf.py
+	@.venv/bin/python scripts/chart.py
 	@.venv/bin/zensical build --strict --clean
 
 sbom: env ## Write what frazil is made of as an SPDX document, frazil.spdx.json
