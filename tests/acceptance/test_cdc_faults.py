@@ -34,6 +34,7 @@ pytestmark = [pytest.mark.spark, pytest.mark.faults, pytest.mark.timeout(900)]
 Wanted = dict[str, dict[str, str]]
 
 _ROWS = 200_000
+_SYNCHRONISED = "SELECT synced AND NOT temporary FROM pg_replication_slots WHERE slot_name = 'moved'"
 
 
 @pytest.fixture(scope="module")
@@ -68,7 +69,7 @@ def equal(settings: Settings, wanted: Wanted, access: Mapping[str, Any] | None =
 
 @contextmanager
 def standby(primary: Settings, home: Path) -> Iterator[Settings]:
-    """A PostgreSQL that follows another one and knows its slots."""
+    """A PostgreSQL that follows another one and knows its slots; in the end the other one runs again."""
     access = primary.postgres_access()
     settings = isolated_settings(home, AWS_RDS_PASSWORD=str(access["password"]))
     data = data_folder(settings)
@@ -92,6 +93,7 @@ def standby(primary: Settings, home: Path) -> Iterator[Settings]:
     finally:
         service.stop()
         shutil.rmtree(data)
+        postgres_service(primary).start(lambda text: None)
 
 
 def test_a_snapshot_that_is_interrupted_brings_each_row_once_and_tells_that_others_may_stay(chain: Settings) -> None:
@@ -142,9 +144,13 @@ def test_a_standby_that_takes_the_place_of_its_primary_is_followed_on(chain: Set
             database.execute("INSERT INTO moved SELECT g, 'old' FROM generate_series(1, 1000) g")
             deployed(chain, wanted)
             eventually(lambda: equal(chain, wanted))
-            eventually(lambda: replication_slot(other.postgres_access(), "moved"))
-            for number in range(500):
-                database.execute("UPDATE moved SET note = %s WHERE id = %s", [str(number), 1 + number % 100])
+
+            def synchronised() -> bool:
+                database.execute("UPDATE moved SET note = note || '.' WHERE id <= 100")
+                with psycopg.connect(**other.postgres_access()) as follower:
+                    return follower.execute(_SYNCHRONISED).fetchone() == (True,)
+
+            eventually(synchronised)
         kill(postgres_service(chain))
         with psycopg.connect(**other.postgres_access(), autocommit=True) as database:
             database.execute("SELECT pg_promote()")
@@ -153,7 +159,6 @@ def test_a_standby_that_takes_the_place_of_its_primary_is_followed_on(chain: Set
         with ConnectClient(chain.connect_access) as client:
             client.put_config("moved-source", source | {"database.port": str(other.postgres_port)})
         eventually(lambda: equal(chain, wanted, other.postgres_access()))
-    postgres_service(chain).start(lambda text: None)
 
 
 def test_a_slot_that_was_dropped_is_told_and_what_a_new_snapshot_does_not_bring(chain: Settings) -> None:
