@@ -181,4 +181,5 @@ def test_ten_kills_leave_each_row_as_the_database_has_it(shop: Settings) -> None
     try:
         eventually(lambda: not differences(shop))
     except AssertionError:
-        assert differences(shop) == {}
+        with ConnectClient(shop.connect_access) as client:
+            assert differences(shop) == {}, (client.status(SOURCE), client.offsets(SOURCE), client.status(SINK))
