@@ -1,5 +1,5 @@
 .DEFAULT_GOAL := help
-.PHONY: help demo test parts browser trino test-faults lint format docs lock sbom bench clean env
+.PHONY: help demo test parts browser trino test-faults lint format docs lock sbom audit bench clean env
 
 help: ## Show the targets
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -43,10 +43,14 @@ docs: env ## Make docs/reference/, .env.sample, dashboards and other files of de
 	@.venv/bin/python scripts/dashboards.py
 	@.venv/bin/python scripts/prometheus_rule.py
 	@.venv/bin/python scripts/nginx_conf.py
+	@.venv/bin/python scripts/chart.py
 	@.venv/bin/zensical build --strict --clean
 
 sbom: env ## Write what frazil is made of as an SPDX document, frazil.spdx.json
 	@.venv/bin/python -m scripts.supply_chain frazil.spdx.json
+
+audit: env ## Ask PyPI for known weaknesses of the wheels, and write docs/reference/weaknesses.md
+	@.venv/bin/python -m scripts.audit
 
 bench: env ## Compare with Kafka Connect on this machine
 	@.venv/bin/python -m bench

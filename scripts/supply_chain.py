@@ -6,9 +6,11 @@ no packages beside those that are installed, is made when it is built.
 
 from __future__ import annotations
 
+import os
 import re
 import sys
 import sysconfig
+import time
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -227,7 +229,7 @@ def document(of_wheels: Sequence[Part]) -> Document:
         f"frazil-{VERSION}",
         f"https://spdx.org/spdxdocs/frazil-{VERSION}",
         [Actor(ActorType.TOOL, "scripts/supply_chain.py")],
-        datetime.now(UTC).replace(microsecond=0, tzinfo=None),
+        datetime.fromtimestamp(int(os.environ.get("SOURCE_DATE_EPOCH") or time.time()), UTC).replace(tzinfo=None),
     )
     made = Document(info, packages, relationships=relationships)
     if wrong := validate_full_spdx_document(made):

@@ -45,10 +45,12 @@ VERBS = typer.main.get_command(app).commands  # type: ignore[attr-defined]
 # Words in capitals that are no variables of frazil. What begins with CONNECT_ is a key of the worker.
 OTHER_NAMES = {
     "KEY_CONVERTER",
+    "SOURCE_DATE_EPOCH",
     "STATIC_TOKEN",
     "USER_INFO",
     "SASL_PLAINTEXT",
     "SASL_SSL",
+    "KUBEBUILDER_ASSETS",
     "RECORD_CORPUS",
     "HYPOTHESIS_PROFILE",
     "ICEBERG_SECRET",

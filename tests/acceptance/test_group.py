@@ -110,7 +110,7 @@ def all_run_on(asked: Process, workers: set[str]) -> bool:
 
 @pytest.mark.faults
 @pytest.mark.timeout(900)
-def test_killed_and_sleeping_workers_lose_and_double_nothing(stack: LocalStack, tmp_path: Path) -> None:
+def test_killed_ended_and_sleeping_workers_lose_and_double_nothing(stack: LocalStack, tmp_path: Path) -> None:
     pipes = [Pipe(stack.settings, f"grouped_{number}").create() for number in range(4)]
     rng = random.Random(5)
     with group(stack.settings, tmp_path, 3) as members, ExitStack() as flows:
@@ -126,7 +126,7 @@ def test_killed_and_sleeping_workers_lose_and_double_nothing(stack: LocalStack, 
             time.sleep(rng.uniform(0, 3))
             begun = time.monotonic()
             if round_ % 3:
-                victim.end(signal.SIGKILL)
+                victim.end((signal.SIGKILL, signal.SIGTERM)[round_ % 3 - 1])
             else:
                 victim.signal(signal.SIGSTOP)
             eventually(lambda: all_run_on(asked, others))  # noqa: B023

@@ -88,6 +88,7 @@ def test_a_value_that_debezium_answers_without_naming_it() -> None:
         ("FATAL: must be superuser or replication role to start walsender", "ALTER ROLE … REPLICATION"),
         ("ERROR: logical decoding requires wal_level >= logical", "ALTER SYSTEM SET wal_level = logical"),
         ('ERROR: replication slot "s" is active for PID 7', "Give each connector a slot.name of its own"),
+        ("DebeziumException: …, but this is no longer available on the server.", "With snapshot.mode=when_needed"),
         (
             "InvalidReplicationFactorException: Unable to replicate the partition 3 time(s)",
             "topic.creation.default.replication.factor=-1",

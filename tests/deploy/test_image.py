@@ -63,6 +63,16 @@ def test_what_it_is(buildah: list[str]) -> None:
     assert config["Labels"]["org.opencontainers.image.licenses"] == "Apache-2.0"
 
 
+def test_another_build_of_the_same_commit_has_the_same_layers(buildah: list[str]) -> None:
+    folder = Path(buildah[buildah.index("--root") + 1]).parent
+    run(str(ROOT / "scripts" / "image.sh"), str(folder), "frazil:again", at_most_s=2000)
+    layers = [
+        json.loads(run(*buildah, "inspect", "--type", "image", name))["OCIv1"]["rootfs"]["diff_ids"]
+        for name in (IMAGE, "frazil:again")
+    ]
+    assert layers[0] == layers[1]
+
+
 def test_it_says_what_it_is_made_of(buildah: list[str]) -> None:
     with container(buildah) as name:
         told = run(*buildah, "run", "--isolation", "chroot", name, "--", "cat", "/opt/frazil/frazil.spdx.json")

@@ -13,7 +13,7 @@ import kubernetes_validate
 import pytest
 import yaml
 from kubeflow_spark_api.models import SparkV1beta2SparkApplication
-from scripts import prometheus_rule
+from scripts import chart, prometheus_rule
 
 from tests.programs import program
 
@@ -170,6 +170,12 @@ def test_what_the_operator_scrapes_is_the_service_and_it_may(with_components: li
 
 def test_rules_of_the_operator_are_those_of_prometheus() -> None:
     assert prometheus_rule.FILE.read_text() == prometheus_rule.text(), "run `make docs`"
+
+
+def test_the_chart_of_helm_is_that_of_the_base() -> None:
+    program("kubectl", "kubernetes-client")
+    for path, text in chart.texts().items():
+        assert path.read_text() == text, "run `make docs`"
 
 
 def test_pods_are_counted_by_lag_beside_their_work(with_components: list[dict[str, Any]]) -> None:

@@ -64,6 +64,12 @@ _CURES = (
         "Another connector, or this one before it was killed, reads the slot; it is free once its connection has "
         "ended. Give each connector a slot.name of its own",
     ),
+    (
+        re.compile(r"but this is no longer available on the server"),
+        "The slot was dropped or has lost its log, so changes are missing from the topics. With "
+        "snapshot.mode=when_needed Debezium takes a snapshot again, which brings each row, but no deletes: "
+        "`verify … --against postgres://…` shows rows that should be gone as surplus",
+    ),
 )
 
 

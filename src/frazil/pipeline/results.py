@@ -44,10 +44,10 @@ class TableResult:
     again. `unknown` and `absent` are what the table lacks for records, `seen` says for how many (see `Decoded`); with
     any of them there are no files. `doubtful`: some of these records may not fit the columns that they lack. `wanted`
     are rows of the table as they were, without which there are no files either. `changes` is what the driver has to
-    know about changes of rows; `reached` are positions in the source's log, `key_fields` the names of the fields of
-    record keys. `truncates` are the offsets of records that empty the table, of one partition. `again`: the rows were
-    computed with records that are refused by now, and have to be computed again. `state` is that of a statement behind
-    the records.
+    know about changes of rows; `reached` are positions in the source's log, `anew` tells of a snapshot behind others,
+    `key_fields` are the names of the fields of record keys. `truncates` are the offsets of records that empty the
+    table, of one partition. `again`: the rows were computed with records that are refused by now, and have to be
+    computed again. `state` is that of a statement behind the records.
     `write_s` is the time in seconds that went into storing files.
     """
 
@@ -63,6 +63,7 @@ class TableResult:
     files: list[Any] = field(default_factory=list)
     changes: list[pa.Table] = field(default_factory=list)
     reached: dict[TopicPartition, Reached] = field(default_factory=dict)
+    anew: bool = False
     key_fields: set[tuple[str, ...]] = field(default_factory=set)
     truncates: set[int] = field(default_factory=set)
     next_offsets: Offsets = field(default_factory=dict)
@@ -91,6 +92,7 @@ class TableResult:
         self.files += other.files
         self.changes += other.changes
         self.reached |= other.reached
+        self.anew |= other.anew
         self.key_fields |= other.key_fields
         self.truncates |= other.truncates
         self.next_offsets = offsets.merge(self.next_offsets, other.next_offsets)

@@ -106,11 +106,12 @@ class ReplayFilter:
     """Leaves repeated events out; used for the records of one table in one task, in the order of their offsets.
 
     With `each` an event is no longer as good once more: the newest one is left out too when it comes again, and the
-    place of an event that brings none is its offset.
+    place of an event that brings none is its offset. `anew` tells whether a snapshot has come after events.
     """
 
     def __init__(self, reached: SourcePositions, taken: TakenRows | None = None, *, each: bool = False) -> None:
         self.reached = dict(reached)
+        self.anew = False
         self._taken = taken or {}
         self._position = _reader()
         self._each = each
@@ -137,6 +138,7 @@ class ReplayFilter:
                     if mark in seen and position != last:  # which brings several changes
                         continue
                     after = replace(after, seen=(*seen, mark) if position != last else seen)
+                self.anew |= event.snapshot and before is not None and before.commit != event.lsn
                 self.reached[key] = after
                 order[position] = after.order
                 last = position

@@ -145,7 +145,7 @@ class _TableOutput(Bookings):
             before = len(values.values)
             rows, values = self._replays.fresh(rows, values)
             self.skip("replayed", before - len(values.values))
-            self.result.reached = self._replays.reached
+            self.result.reached, self.result.anew = self._replays.reached, self._replays.anew and not self._log
         if self._truncates:
             values = self._without_truncates(rows, values)
         if self._key is not None:

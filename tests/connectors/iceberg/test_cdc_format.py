@@ -216,6 +216,23 @@ def test_events_that_come_again_set_no_row_back(none: Memory, size: int) -> None
     )
 
 
+def test_a_snapshot_behind_others_is_told_since_rows_that_went_before_it_stay(
+    none: Memory, caplog: pytest.LogCaptureFixture
+) -> None:
+    driver = Driver(*none, FORMAT)
+    send(none, read(1, 100, name="one"), read(2, 100, name="two"), read(2, 100, name="two"))
+    driver.drain()
+    assert "anew" not in caplog.text
+    send(none, read(1, 200, name="uno"))
+    driver.drain()
+    assert state(driver) == {1: "uno", 2: "two"}
+    assert "a snapshot has read the database anew. Rows that were deleted before it" in caplog.text
+    caplog.clear()
+    send(none, read(3, 200, name="three"), event("u", 1, 210, commit=None, name="one"))
+    driver.drain()
+    assert "anew" not in caplog.text
+
+
 def test_a_topic_that_is_read_again_sets_no_row_back(none: Memory) -> None:
     driver = Driver(*none, FORMAT)
     send(none, read(1, 100, name="one"), event("u", 1, 120, commit=111, name="uno"), event("d", 1, 130, commit=121))

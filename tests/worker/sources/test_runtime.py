@@ -25,6 +25,7 @@ def test_keys_of_the_runtime_are_those_of_the_worker(tmp_path: Path) -> None:
     assert (made["group.id"], made["config.storage.topic"]) == ("g-sources", "g-sources-configs")
     assert (made["value.converter"], made["plugin.path"]) == ("x.Avro", f"/plugins,{tmp_path}/plugins")
     assert made["listeners"] == f"http://127.0.0.1:{settings.source_connect_port}"
+    assert made["offset.flush.interval.ms"] == "5000"
     for prefix in ("", "consumer.", "producer.", "admin."):
         assert made[f"{prefix}security.protocol"] == "SASL_SSL"
         assert "top-secret" in made[f"{prefix}sasl.jaas.config"]

@@ -303,6 +303,8 @@ class Batch:
                     state=result.state.manifest if result.state is not None else "",
                 )
             )
+            if result.anew:
+                table.tell_anew()
         table.done(ceiling)
 
 

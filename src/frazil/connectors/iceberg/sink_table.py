@@ -233,6 +233,16 @@ class SinkTable(Progress):
             self._operation.commit(self.target, self.table, self.floor, commit)
             self.commits += 1
 
+    def tell_anew(self) -> None:
+        """Tell of a snapshot of the source behind others, which brings no deletes."""
+        name = self._config.name
+        logger.warning(
+            "connector %s, table %s: a snapshot has read the database anew. Rows that were deleted before it, and "
+            "whose deletes have not come, are still there: `verify %s --against postgres://…` shows them as surplus",
+            *(name, self.name, name),
+            extra=event("table read anew", name),
+        )
+
     def done(self, ceiling: Offsets) -> None:
         """Note that everything below the ceiling is stored."""
         self.before = None

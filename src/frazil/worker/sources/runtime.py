@@ -298,6 +298,7 @@ def runtime_properties(settings: Settings, properties: Mapping[str, str], group:
         "key.converter.schemas.enable": "false",
         "value.converter": converter,
         "value.converter.schemas.enable": "false",
+        "offset.flush.interval.ms": "5000",  # Debezium takes its snapshot once more if it is killed before the first
         **{key: value for key, value in properties.items() if key.startswith(_PASSED_ON)},
         **_security(bootstrap),
         "plugin.path": plugin_path(settings, properties.get("plugin.path", "").strip()),
