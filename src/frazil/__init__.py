@@ -12,13 +12,15 @@ from frazil import errors
 if TYPE_CHECKING:
     from frazil.api.connector import Connector
     from frazil.api.connector import open_connector as open
+    from frazil.api.data_source import RecordSource
     from frazil.api.query import query
     from frazil.api.worker import Worker
 
-__all__ = ["Connector", "Worker", "errors", "open", "query"]
+__all__ = ["Connector", "RecordSource", "Worker", "errors", "open", "query"]
 
 _PLACES = {
     "Connector": ("frazil.api.connector", "Connector"),
+    "RecordSource": ("frazil.api.data_source", "RecordSource"),
     "open": ("frazil.api.connector", "open_connector"),
     "query": ("frazil.api.query", "query"),
     "Worker": ("frazil.api.worker", "Worker"),

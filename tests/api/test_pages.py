@@ -48,6 +48,8 @@ def test_the_examples_of_the_page_run_one_after_the_other(stack: LocalStack, tmp
     assert "Must specify table name(s)" in done.stdout
     assert "Row(dear=35, known=True)" in done.stdout
     assert "35 rows of 41 records" in done.stdout
+    assert "Row(first=1)" in done.stdout
+    assert "35 rows with tax, 1 dead letters" in done.stdout
 
 
 @pytest.mark.stack
@@ -91,7 +93,7 @@ def test_the_sink_of_the_page_stores_each_record_once(stack: LocalStack, tmp_pat
 
 
 def test_only_what_is_promised_is_public() -> None:
-    assert frazil.__all__ == ["Connector", "Worker", "errors", "open", "query"]
+    assert frazil.__all__ == ["Connector", "RecordSource", "Worker", "errors", "open", "query"]
     assert all(getattr(frazil, name) is not None for name in frazil.__all__)
     from frazil import open, query
 

@@ -25,8 +25,10 @@ if TYPE_CHECKING:
     from frazil.connectors.checks.result import RangeCheck
     from frazil.connectors.sample import Sample
     from frazil.connectors.sink import Outcome
+    from frazil.connectors.typed_records import TypedRecords
     from frazil.engine.drain import Drained
     from frazil.pipeline.report import BatchReport
+    from frazil.pipeline.task_spec import Bounds
 
 
 @dataclass(frozen=True)
@@ -59,6 +61,9 @@ class Connector:
 
     @cached_property
     def _opened(self) -> opened.Connector:
+        return self._open()
+
+    def _open(self) -> opened.Connector:
         return opened.open_connector(self.name, self.config, self._settings, self._providers)
 
     def check(self) -> Check:
@@ -82,7 +87,10 @@ class Connector:
         return opened.Standing.of(self.name, self.config, self._settings.bootstrap_servers, self._providers).lag()
 
     def drain(
-        self, spark: SparkSession | None = None, observe: Callable[[BatchReport], None] = lambda report: None
+        self,
+        spark: SparkSession | None = None,
+        observe: Callable[[BatchReport], None] = lambda report: None,
+        through: Callable[[DataFrame], DataFrame] | None = None,
     ) -> Drained:
         """Store what the topics have now, and return; what comes meanwhile is left for the next call.
 
@@ -93,12 +101,17 @@ class Connector:
         from frazil.engine.drain import drain
         from frazil.pipeline.executor import InlineExecutor
 
+        connector = self._opened
+        if through is not None:
+            connector = self._open()
+            with connector.hiding() as sink:
+                sink.through(through)
         if spark is None:
-            return drain(self._opened, InlineExecutor(), observe)
+            return drain(connector, InlineExecutor(), observe)
         from frazil.engine.jobs import SparkJobs
 
         with closing(SparkJobs(spark)) as jobs:
-            return drain(self._opened, jobs.of(self.name), observe)
+            return drain(connector, jobs.of(self.name), observe)
 
     def dataframe(
         self, spark: SparkSession, topic: str = "", since: datetime | None = None, until: datetime | None = None
@@ -110,9 +123,21 @@ class Connector:
         with errors.tolerance=all, else the frame fails. Nothing is written, no position moves. Without a `topic` it is
         the only one, or all those of a pattern. Raises UsageError for a connector without a statement.
         """
-        times = (None if time is None else round(time.timestamp() * 1000) for time in (since, until))
+        from frazil.connectors.sql.frame import records_frame
+
+        return records_frame(spark, self.records(topic, since, until))
+
+    def records(
+        self,
+        topic: str = "",
+        since: datetime | None = None,
+        until: datetime | None = None,
+        within: Bounds | None = None,
+    ) -> TypedRecords:
+        """Find what `dataframe` makes a frame of, and what it raises; only those `within` some offsets."""
+        begin, end = (None if time is None else round(time.timestamp() * 1000) for time in (since, until))
         with self._opened.hiding() as sink:
-            return sink.records(spark, topic, *times)
+            return sink.records(topic, begin, end, within)
 
     def backfill(
         self, spark: SparkSession, since: datetime | None = None, until: datetime | None = None, *, again: bool = False

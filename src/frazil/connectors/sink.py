@@ -24,15 +24,17 @@ from frazil.pipeline.report import BatchReport
 from frazil.pipeline.source import check_progress
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import DataFrame
 
     from frazil.connectors.backfill import Backfill
     from frazil.connectors.checks.compare import Limits, Progress
     from frazil.connectors.checks.result import RangeCheck
     from frazil.connectors.plan import Plan
     from frazil.connectors.sample import Sample
+    from frazil.connectors.typed_records import TypedRecords
     from frazil.pipeline.letters.letter import Letter
     from frazil.pipeline.letters.log import Queue
+    from frazil.pipeline.task_spec import Bounds
 
 Verdict = Literal["stored", "present", "skipped", "waits", "fails"]
 """Verdict on a dead letter: stored now; in the table already; nothing to store (a transform leaves it out); its
@@ -204,13 +206,25 @@ class Sink(ABC):
             "Iceberg table. Nothing was done"
         )
 
-    def records(self, session: SparkSession, topic: str, since_ms: int | None, until_ms: int | None) -> DataFrame:
-        """Make a frame of the records of a topic between two of Kafka's times in epoch ms; see `api.Connector`.
+    def records(
+        self, topic: str, since_ms: int | None, until_ms: int | None, within: Bounds | None = None
+    ) -> TypedRecords:
+        """Find the records of a topic between two of Kafka's times in epoch ms, and `within` offsets; see
+        `api.Connector.dataframe`.
 
         Raises UsageError where records have no columns that are known before, NotFound or ServiceUnavailable.
         """
         raise UsageError(
             f"records of {self.name} have no columns; a frame is for connectors of class frazil.SqlConnector"
+        )
+
+    def through(self, function: Callable[[DataFrame], DataFrame]) -> None:
+        """Let rows of the statement go through a function of the program, in place of the one of frazil.python.
+
+        Raises UsageError without a statement, and for one with state.
+        """
+        raise UsageError(
+            f"{self.name} has no statement; rows of connectors of class frazil.SqlConnector can go through a function"
         )
 
     def refusals(self) -> list[str]:

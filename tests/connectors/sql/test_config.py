@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from frazil.connectors.registry import find_connector
+from frazil.connectors.registry import check_config, completed, find_connector
 from frazil.connectors.sql.config import parse_sql, sql_config, sql_object_config, sql_topic_config
+from frazil.environment.settings import Settings
+from frazil.errors import ConfigError
 from tests.connectors.samples import MINIMAL_S3_SINK, MINIMAL_SINK
 
 GOOD = {
@@ -86,6 +88,16 @@ def test_a_watermark_lets_a_statement_have_state() -> None:
 )
 def test_errors_about_state_are_those_of_their_keys(changes: dict[str, str], key: str, said: str) -> None:
     assert said in " ".join(parse_sql({**STATE, **changes}).errors[key])
+
+
+def test_state_on_executors_elsewhere_is_refused_at_creation() -> None:
+    for master in ("local[*]", "local-cluster[2,1,1024]"):
+        check_config(completed(STATE, Settings({"SPARK_MASTER": master})))
+    for master in ("spark://head:7077", "k8s://https://head", "yarn"):
+        settings = Settings({"SPARK_MASTER": master})
+        with pytest.raises(ConfigError, match=f"executors elsewhere do not reach.*{master}\\)"):
+            check_config(completed(STATE, settings))
+        check_config(completed({**STATE, "frazil.sql": "SELECT id FROM t", "frazil.dedup.keys": ""}, settings))
 
 
 def test_objects_hold_no_state() -> None:

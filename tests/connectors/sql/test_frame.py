@@ -10,7 +10,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
 from frazil.connectors.sql.config import sql_config
-from frazil.connectors.sql.frame import records_frame
+from frazil.connectors.sql.frame import records_frame, typed_records
 from frazil.connectors.sql.runs import scans_of
 from frazil.connectors.sql.scan import scanned_topics
 from frazil.connectors.sql.sink import SqlSink
@@ -29,7 +29,7 @@ def frame(session: SparkSession, broker: Broker, *, tolerant: bool) -> DataFrame
     (topic,) = scanned_topics(config, replace(own, statement=replace(own.statement, metadata=METADATA)))
     shares = divided(ranges_between({}, broker.ends("t")), 3)
     scans = [scan for share in shares for scan in scans_of({"t": topic}, share, snapshot(broker, ["t"]), {}, None)]
-    return records_frame(session, topic, scans, tolerant=tolerant)
+    return records_frame(session, typed_records(topic, scans, tolerant=tolerant))
 
 
 @pytest.mark.spark
@@ -53,4 +53,4 @@ def test_a_frame_of_several_topics_is_of_one_that_is_named() -> None:
     config = {**MINIMAL_SINK, **STATEMENT, "topics": "t,u", "frazil.sql": "SELECT id FROM t UNION ALL SELECT id FROM u"}
     sink = SqlSink(config, Settings({}), Settings({}).bootstrap_servers)
     with pytest.raises(UsageError, match="name one of t, u"):
-        sink.records(None, "", None, None)  # type: ignore[arg-type]
+        sink.records("", None, None)

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from pyspark import cloudpickle
 
+from frazil.connectors.registry import check_config, completed, config_infos
 from frazil.connectors.sql.config import parse_sql, sql_config
 from frazil.connectors.sql.row_function import load_function
 from frazil.connectors.sql.runs import StatementRuns
@@ -71,6 +72,18 @@ def test_it_is_for_statements_without_state_and_has_a_form() -> None:
     ):
         (error,) = parse_sql({**config, **more}).error_texts()
         assert said in error
+
+
+@pytest.mark.parametrize("more", [{}, {"frazil.worker.python-modules": "os"}])
+def test_a_module_that_the_worker_does_not_allow_is_refused_at_creation(more: dict[str, str]) -> None:
+    config = {**MINIMAL_SINK, **STATEMENT, "name": "c", "frazil.python": "os:system", **more}
+    with pytest.raises(ConfigError, match=r"frazil\.python.*no module that this worker allows"):
+        check_config(completed(config, Settings({})))
+    allowed = Settings({"FRAZIL_PYTHON_MODULES": "os"})
+    assert check_config(completed(config, allowed)) == []
+    infos: Any = config_infos(config, lambda own: completed(own, Settings({})))
+    errors = {one["value"]["name"]: one["value"]["errors"] for one in infos["configs"]}
+    assert bool(errors["frazil.python"]) is not bool(more), "what a file says is for the answer only"
 
 
 @pytest.mark.spark

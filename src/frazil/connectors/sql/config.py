@@ -15,13 +15,15 @@ from frazil.connectors.objects.config import object_sink
 from frazil.connectors.objects.config.object_sink import ObjectSinkConfig, check_object_sink, object_sink_definition
 from frazil.connectors.sql.columns import parse_columns, spark_columns
 from frazil.connectors.sql.parts import NeedsState, StatementError
-from frazil.connectors.sql.row_function import RowFunction, is_name, load_function
+from frazil.connectors.sql.row_function import RowFunction, is_name, load_function, problem_of_module
 from frazil.connectors.sql.state_config import (
     DEDUP_KEYS,
+    STATE_IS_HERE,
     STATE_KEYS,
     WATERMARK,
     StateConfig,
     check_state,
+    is_here,
     state_config,
     state_rules,
 )
@@ -43,6 +45,8 @@ SQL = "frazil.sql"
 SCHEMA = "frazil.sql.schema"
 PYTHON = "frazil.python"
 _OF_TOPIC = "frazil.sql.schema.*"
+WORKER_MODULES, WORKER_MASTER = "frazil.worker.python-modules", "frazil.worker.spark-master"
+"""What a configuration has of the worker that it is checked for; no file of a connector sets them."""
 
 SQL_KEYS = (
     Key(
@@ -143,7 +147,12 @@ def sql_definition(config: Mapping[str, str | None]) -> ConfigDef:
 
 
 def parse_sql(config: Mapping[str, str | None]) -> Parsed:
-    """Parse and check a configuration; errors and warnings are in the result, nothing is raised."""
+    """Parse and check a configuration; errors and warnings are in the result, nothing is raised.
+
+    What it has of the worker, where it has that, is no key of its own.
+    """
+    modules, master = config.get(WORKER_MODULES), config.get(WORKER_MASTER)
+    config = {name: text for name, text in config.items() if name not in (WORKER_MODULES, WORKER_MASTER)}
     parsed = sql_definition(config).parse(config)
     if to_topic(config):
         refused = _NOT_FOR_TOPICS
@@ -164,16 +173,25 @@ def parse_sql(config: Mapping[str, str | None]) -> Parsed:
     topics = _topics(parsed)
     if not parsed.errors.get(SQL) and not has_placeholder(text) and topics:
         try:
-            _check_python(parsed, _statement(parsed, topics))
+            statement = _statement(parsed, topics)
+            _check_python(parsed, statement, None if modules is None else [name for name in modules.split(",") if name])
+            if statement.state and not is_here(master or "local"):
+                raise StatementError(f"it keeps state, and {STATE_IS_HERE} (SPARK_MASTER={master})")
         except StatementError as error:
             parsed.fail(SQL, invalid_value(SQL, text, str(error)))
     return parsed
 
 
-def _check_python(parsed: Parsed, statement: Statement) -> None:
+def _check_python(parsed: Parsed, statement: Statement, allowed: Sequence[str] | None) -> None:
     name = parsed.text(PYTHON).strip()
-    if name and (statement.state or not is_name(name)):
-        reason = "It is for statements without state" if statement.state else "It is written module:function"
+    if not name or has_placeholder(name):
+        return
+    reason = None if allowed is None else problem_of_module(name, allowed)
+    if not is_name(name):
+        reason = "It is written module:function"
+    if statement.state:
+        reason = "It is for statements without state"
+    if reason is not None:
         parsed.fail(PYTHON, invalid_value(PYTHON, name, reason))
 
 

@@ -1,8 +1,9 @@
-"""Records of topics as a DataFrame of typed rows, for programs: read anew each time that the frame is computed."""
+"""Records of topics as typed rows, for programs: read anew each time that a frame of them is computed."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -11,33 +12,51 @@ from frazil.connectors.sql.columns import spark_columns
 from frazil.connectors.sql.query import map_in_arrow
 from frazil.connectors.sql.scan import Scan, ScannedTopic, hidden_columns
 from frazil.connectors.sql.statement import METADATA
+from frazil.connectors.typed_records import TypedRecords
 from frazil.errors import BadRecord
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 
-def records_frame(session: SparkSession, topic: ScannedTopic, scans: Sequence[Scan], *, tolerant: bool) -> DataFrame:
-    """Make a frame of the records of scans, which are of topics with the same columns; a task for each scan.
+def typed_records(topic: ScannedTopic, scans: Sequence[Scan], *, tolerant: bool) -> TypedRecords:
+    """Take the records of scans, which are of topics with the same columns.
 
-    Bad records are left out where they are tolerated, else the frame fails with the first.
+    Bad records are left out where they are tolerated, else reading fails with the first.
     """
-    reading = _Reading(tuple(scans), [*(field.name for field in topic.columns.fields), *METADATA], tolerant=tolerant)
-    schema = f"{spark_columns(topic.columns)}, {hidden_columns(METADATA, place=False)}"
-    return map_in_arrow(session.range(0, len(scans), 1, max(len(scans), 1)), reading, schema, topic.name)
+    columns = f"{spark_columns(topic.columns)}, {hidden_columns(METADATA, place=False)}"
+    names = (*(field.name for field in topic.columns.fields), *METADATA)
+    return TypedRecords(topic.name, columns, [_Part(scan, names, tolerant) for scan in scans])
 
 
+def records_frame(session: SparkSession, records: TypedRecords) -> DataFrame:
+    """Make a frame of records."""
+    parts = tuple(records.parts)
+    numbers = session.range(0, len(parts), 1, max(len(parts), 1))
+    return map_in_arrow(numbers, _Reading(parts), records.columns, records.topic)
+
+
+@dataclass(frozen=True)
+class _Part:
+    scan: Scan
+    names: tuple[str, ...]
+    tolerant: bool
+
+    def __call__(self) -> Iterator[pa.RecordBatch]:
+        report, rows = self.scan()
+        dead = report.result.dead
+        if dead and (not self.tolerant or report.result.overflow):
+            raise BadRecord(f"a record is bad: {min(dead, key=lambda letter: letter.coordinates)}")
+        yield from (each.select(list(self.names)) for each in rows)
+
+
+@dataclass(frozen=True)
 class _Reading:
-    """Makes rows of the scans whose numbers it is given; picklable."""
+    """Makes rows of the parts whose numbers it is given; picklable."""
 
-    def __init__(self, scans: Sequence[Scan], names: Sequence[str], *, tolerant: bool) -> None:
-        self._scans, self._names, self._tolerant = scans, names, tolerant
+    parts: Sequence[Callable[[], Iterator[pa.RecordBatch]]]
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
             for number in batch.column(0).to_pylist():
-                report, rows = self._scans[number]()
-                dead = report.result.dead
-                if dead and (not self._tolerant or report.result.overflow):
-                    raise BadRecord(f"a record is bad: {min(dead, key=lambda letter: letter.coordinates)}")
-                yield from (each.select(self._names) for each in rows)
+                yield from self.parts[number]()

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from frazil.connectors.iceberg.config.row_changes import changes_unnamed_rows
 from frazil.connectors.iceberg.plugin import read_again, with_catalog
 from frazil.connectors.plugin import STORED_AGAIN, ConnectorPlugin
-from frazil.connectors.sql.config import parse_sql, sql_definition, to_objects
+from frazil.connectors.sql.config import WORKER_MASTER, WORKER_MODULES, parse_sql, sql_definition, to_objects
 from frazil.connectors.sql.topic_config import to_topic
 from frazil.environment.bootstrap import Bootstrap
 from frazil.environment.settings import Settings
@@ -32,7 +32,8 @@ def _open(config: Mapping[str, str], settings: Settings, cluster: Bootstrap) -> 
 
 
 def _complete(config: Mapping[str, str], settings: Settings) -> Mapping[str, str]:
-    return with_catalog(config, settings) if _to_table(config) else config
+    whole = with_catalog(config, settings) if _to_table(config) else config
+    return {**whole, WORKER_MODULES: ",".join(settings.python_modules), WORKER_MASTER: settings.spark_master}
 
 
 def _to_table(config: Mapping[str, str | None]) -> bool:

@@ -24,18 +24,26 @@ def is_name(text: str) -> bool:
     return _NAME.fullmatch(text) is not None
 
 
+def problem_of_module(name: str, allowed: Collection[str]) -> str | None:
+    """Tell why a function may not be imported."""
+    found = _NAME.fullmatch(name)
+    if found is not None and found[1] in allowed:
+        return None
+    return (
+        f"It is of no module that this worker allows (FRAZIL_PYTHON_MODULES={','.join(allowed) or '(none)'}). Nothing "
+        "was imported. Only who runs the worker can allow a module"
+    )
+
+
 def load_function(name: str, allowed: Collection[str]) -> RowFunction:
     """Import a function by its name, such as `shop.rows:enrich`, of a module that is allowed; no other is imported.
 
     Raises ConfigError.
     """
-    found = _NAME.fullmatch(name)
-    if found is None or found[1] not in allowed:
-        raise ConfigError(
-            f"frazil.python: {name} is of no module that this worker allows (FRAZIL_PYTHON_MODULES="
-            f"{','.join(allowed) or '(none)'}). Nothing was imported. Only who runs the worker can allow a module"
-        )
-    module, attribute = found.groups()
+    problem = problem_of_module(name, allowed)
+    if problem is not None:
+        raise ConfigError(f"frazil.python: {name}: {problem}")
+    module, _, attribute = name.partition(":")
     try:
         function = vars(import_module(module)).get(attribute)
     except Exception as error:

@@ -15,6 +15,10 @@ DEDUP_KEYS = "frazil.dedup.keys"
 LATE = "frazil.late"
 _OF_TOPIC = "frazil.watermark.*"
 _ARRIVAL = "_timestamp"
+STATE_IS_HERE = (
+    "the state is on the disk of the worker while it runs, which executors elsewhere do not reach; run the connector "
+    "on a worker with SPARK_MASTER=local[*]"
+)
 _FORM = "It is a column and the delay of its records, such as: at 10 seconds"
 
 STATE_KEYS = (
@@ -67,6 +71,11 @@ def state_config(parsed: Parsed, topics: Sequence[str]) -> StateConfig:
     found = {topic: _watermark(own.get(topic, parsed.text(WATERMARK))) for topic in topics}
     watermarks = {topic: each for topic, each in found.items() if each is not None}
     return StateConfig(watermarks, tuple(parsed.items(DEDUP_KEYS)), parsed.text(LATE) == "dead-letter")
+
+
+def is_here(master: str) -> bool:
+    """Whether Spark computes on the machine of the worker, where the state is."""
+    return master.startswith("local")
 
 
 def state_rules(state: StateConfig, *, upserts: bool, id_columns: Sequence[str]) -> StateRules:

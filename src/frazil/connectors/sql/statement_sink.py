@@ -5,7 +5,6 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
@@ -17,19 +16,19 @@ from frazil.connectors.sample import Sample
 from frazil.connectors.sink import Replayer, Sink
 from frazil.connectors.source import task_source, topics_of
 from frazil.connectors.sql.config import StatementConfig
+from frazil.connectors.sql.row_function import RowFunction
 from frazil.connectors.sql.runs import StatementRuns, scans_of
 from frazil.connectors.sql.sample import Judge
 from frazil.connectors.sql.scan import scanned_topics
 from frazil.connectors.sql.statement import METADATA
+from frazil.connectors.typed_records import TypedRecords
 from frazil.environment.bootstrap import Bootstrap
 from frazil.environment.settings import Settings
 from frazil.errors import ConfigError, UsageError
 from frazil.pipeline.executor import Executor
 from frazil.pipeline.letters.log import Queue
 from frazil.pipeline.source import divided, ranges_between
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+from frazil.pipeline.task_spec import Bounds
 
 
 class StatementSink(Sink):
@@ -77,9 +76,11 @@ class StatementSink(Sink):
         say("starting Spark")
         return StatementRuns(own, scanned_topics(self.config, own), on_spark(), tables).plan
 
-    def records(self, session: SparkSession, topic: str, since_ms: int | None, until_ms: int | None) -> DataFrame:
+    def records(
+        self, topic: str, since_ms: int | None, until_ms: int | None, within: Bounds | None = None
+    ) -> TypedRecords:
         """See `Sink`."""
-        from frazil.connectors.sql.frame import records_frame
+        from frazil.connectors.sql.frame import typed_records
 
         config, bootstrap = self.config, self._bootstrap
         several = scanned_topics(config, replace(self._own, statement=replace(self._own.statement, metadata=METADATA)))
@@ -88,11 +89,21 @@ class StatementSink(Sink):
             raise UsageError(f"a frame is of one topic; name one of {', '.join(each.name for each in several)}")
         (found,) = chosen
         topics = [topic] if topic else topics_of(config, bootstrap)
-        ranges = ranges_between(*span_offsets(bootstrap, topics, since_ms, until_ms, committed=config.reads_committed))
+        begin, end = span_offsets(bootstrap, topics, since_ms, until_ms, committed=config.reads_committed)
+        if within is not None:
+            begin = {key: max(at, within.floor.get(key, at)) for key, at in begin.items()}
+            end = {key: min(at, within.ceiling.get(key, at)) for key, at in end.items()}
+        ranges = ranges_between(begin, end)
         source, named = task_source(config, bootstrap, headers=True), {one: replace(found, name=one) for one in topics}
         shares = divided(ranges, -(-sum(map(len, ranges)) // RECORDS_PER_TASK))
         scans = [scan for share in shares for scan in scans_of(named, share, source, {}, None)]
-        return records_frame(session, found, scans, tolerant=config.errors_tolerance == "all")
+        return typed_records(found, scans, tolerant=config.errors_tolerance == "all")
+
+    def through(self, function: RowFunction) -> None:
+        """See `Sink`."""
+        if self._own.statement.state:
+            raise UsageError(f"the statement of {self.name} keeps state; rows of one without can go through a function")
+        self._own = replace(self._own, function=function)
 
     def verify(self, limits: Limits, progress: Progress) -> list[RangeCheck]:
         """See `Sink`."""

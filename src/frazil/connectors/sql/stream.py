@@ -25,6 +25,7 @@ from py4j.protocol import Py4JError
 from frazil.clients.kafka.ranges import Range
 from frazil.connectors.sql.query import ArrowMapping, Reports, written
 from frazil.connectors.sql.scan import Late, Refused, Scan, Scanned, ScannedTopic
+from frazil.connectors.sql.state_config import STATE_IS_HERE, is_here
 from frazil.connectors.sql.state_query import StateQuery
 from frazil.connectors.sql.statement import PLACE
 from frazil.errors import ConfigError, TerminalError
@@ -216,11 +217,8 @@ def new_folder(session: SparkSession) -> Path:
     Raises ConfigError on a cluster, whose executors do not reach it.
     """
     context = session.sparkContext
-    if not str(context.master).startswith("local"):
-        raise ConfigError(
-            f"frazil.sql keeps state, which is on the disk of the worker while it runs, and SPARK_MASTER="
-            f"{context.master} computes elsewhere. Run this connector on a worker with SPARK_MASTER=local[*]"
-        )
+    if not is_here(str(context.master)):
+        raise ConfigError(f"frazil.sql keeps state, and {STATE_IS_HERE} (SPARK_MASTER={context.master})")
     root = Path(context.getConf().get("spark.local.dir") or tempfile.gettempdir())
     root.mkdir(parents=True, exist_ok=True)
     for path in root.glob(f"{_PREFIX}*"):
