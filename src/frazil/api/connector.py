@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from frazil.connectors.sink import Outcome
     from frazil.connectors.typed_records import TypedRecords
     from frazil.engine.drain import Drained
-    from frazil.pipeline.report import BatchReport
+    from frazil.pipeline.report import BatchReport, Totals
     from frazil.pipeline.task_spec import Bounds
 
 
@@ -141,10 +141,10 @@ class Connector:
 
     def backfill(
         self, spark: SparkSession, since: datetime | None = None, until: datetime | None = None, *, again: bool = False
-    ) -> BatchReport | None:
+    ) -> BatchReport | Totals | None:
         """Store the rows of the statement over the records between two times, as one batch beside the position.
 
-        Returns None where the table has them already. Raises UsageError for a connector without a statement, and
+        Returns None where they are there already. Raises UsageError for a connector without a statement, and
         where the table has rows of some of these records by other ways, unless `again`; and as `drain` does.
         """
         from frazil.engine.jobs import SparkJobs

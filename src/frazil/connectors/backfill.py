@@ -9,8 +9,10 @@ from frazil.clients.kafka import offsets as kafka_offsets
 from frazil.clients.kafka.ranges import Range
 from frazil.pipeline.executor import Executor
 from frazil.pipeline.offsets import Offsets
-from frazil.pipeline.report import BatchReport
+from frazil.pipeline.report import BatchReport, Totals
 
+BETWEEN = ".backfill-"
+"""Stands between the name of a connector and what tells a backfill from others, in the name of its position."""
 RECORDS_PER_TASK = 100_000
 """Records that a task has in memory."""
 
@@ -19,8 +21,8 @@ RECORDS_PER_TASK = 100_000
 class Backfill:
     """A span of the topics of a connector; `run` stores its rows, all or none of them.
 
-    `position` is the name under which the table keeps that it has them. `done`: it has them already. `remarks` say
-    which rows would be there twice, or be replaced.
+    `position` is the name under which the `table`, or Kafka for a topic, keeps that they are there. `done`: they are
+    there already. `remarks` say which rows would be there twice, or be replaced.
     """
 
     position: str
@@ -28,7 +30,7 @@ class Backfill:
     ranges: Sequence[Range]
     done: bool
     remarks: Sequence[str]
-    run: Callable[[Executor], BatchReport]
+    run: Callable[[Executor], BatchReport | Totals]
 
     @property
     def records(self) -> int:

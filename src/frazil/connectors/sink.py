@@ -202,8 +202,8 @@ class Sink(ABC):
         Nothing is written. Raises UsageError where the sink cannot, NotFound, PositionLost or ServiceUnavailable.
         """
         raise UsageError(
-            f"{self.name} cannot be backfilled: a backfill is for connectors of class frazil.SqlConnector with an "
-            "Iceberg table. Nothing was done"
+            f"{self.name} cannot be backfilled: a backfill is for connectors of class frazil.SqlConnector whose "
+            "rows go to an Iceberg table or a topic. Nothing was done"
         )
 
     def records(

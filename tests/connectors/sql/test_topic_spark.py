@@ -6,6 +6,7 @@ import json
 import os
 import time
 import uuid
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -16,8 +17,9 @@ from pyspark.sql import SparkSession
 import frazil
 from frazil.clients.kafka import offsets as kafka_offsets
 from frazil.clients.kafka import topics as kafka_topics
+from frazil.connectors.sql import topic_task
 from frazil.connectors.sql.transactions import Produced, Transactions
-from frazil.errors import BadRecord, ConfigError, Fenced, NotFound
+from frazil.errors import BadRecord, ConfigError, Fenced, NotFound, UsageError
 from frazil.stack.local import LocalStack
 
 pytestmark = [
@@ -190,3 +192,41 @@ def test_a_topic_that_was_made_again_is_read_from_its_beginning(pipe: Pipe) -> N
     pipe.send({"id": 2, "items": ["b"]}, {"id": 2, "items": ["b"]})
     pipe.drain()
     assert pipe.pairs() == [(1, "a"), (2, "b"), (2, "b")]
+
+
+def test_a_backfill_sends_the_rows_of_a_span_once_beside_the_connector(pipe: Pipe) -> None:
+    pipe.send(*({"id": number, "items": ["a"]} for number in range(1, 7)))
+    opened = frazil.open(pipe.config(), pipe.name, env=pipe.settings.env)
+    since, until = (datetime.fromtimestamp((NOW + at) / 1000, UTC) for at in (2, 5))
+    report = opened.backfill(pipe.spark, since, until)
+    assert report is not None
+    assert (report.read, report.stored) == (3, 3)
+    assert pipe.pairs() == [(number, "a") for number in (3, 4, 5)]
+    assert opened.backfill(pipe.spark, since, until) is None, "they are there"
+    assert pipe.drain().stored == 6, "the position of the connector stays as it is"
+    with pytest.raises(UsageError, match="6 records of them are before the position of .* Nothing was stored"):
+        opened.backfill(pipe.spark)
+
+
+def test_a_backfill_that_was_ended_goes_on_behind_what_it_has_sent(pipe: Pipe, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(topic_task, "_MOST_RECORDS", 4)
+    pipe.send(*({"id": number, "items": ["a"]} for number in range(1, 11)))
+    opened = frazil.open(pipe.config(), pipe.name, env=pipe.settings.env)
+
+    class Ended(Exception):
+        """The process ends here."""
+
+    commit, committed = Transactions.commit, iter(range(10))
+
+    def ends(self: Transactions, *given: Any) -> Any:
+        if next(committed) == 2:
+            raise Ended
+        return commit(self, *given)
+
+    monkeypatch.setattr(Transactions, "commit", ends)
+    with pytest.raises(Ended):
+        opened.backfill(pipe.spark)
+    assert len(pipe.pairs()) == 8
+    report = opened.backfill(pipe.spark)
+    assert report is not None and report.read == 2
+    assert pipe.pairs() == [(number, "a") for number in range(1, 11)]

@@ -13,7 +13,7 @@ from pyiceberg.table import Table
 from frazil.clients.kafka import client as kafka_client
 from frazil.clients.kafka import topics as kafka_topics
 from frazil.clients.kafka.ranges import Range
-from frazil.connectors.backfill import RECORDS_PER_TASK
+from frazil.connectors.backfill import BETWEEN, RECORDS_PER_TASK
 from frazil.connectors.iceberg.batch import Batch
 from frazil.connectors.iceberg.config.iceberg_sink import IcebergSinkConfig
 from frazil.connectors.iceberg.position import start_position
@@ -38,8 +38,6 @@ from frazil.pipeline.source import Source, divided
 from frazil.pipeline.task_spec import TaskSpec
 from frazil.text.amounts import counted
 
-_BETWEEN = ".backfill-"
-
 
 @dataclass(frozen=True)
 class StatementBackfill:
@@ -56,7 +54,7 @@ class StatementBackfill:
     def position(self) -> str:
         """Name under which the table keeps that it has the rows: that of the connector, its statement and the span."""
         parts = [self.own.digest, offsets.to_json(self.begin), offsets.to_json(self.end)]
-        return f"{self.config.name}{_BETWEEN}{hashlib.sha256(' '.join(parts).encode()).hexdigest()[:12]}"
+        return f"{self.config.name}{BETWEEN}{hashlib.sha256(' '.join(parts).encode()).hexdigest()[:12]}"
 
     @property
     def topics(self) -> list[str]:
@@ -86,7 +84,7 @@ class StatementBackfill:
 
     def _stored(self, target: TableBranch, table: Table, now: KafkaIdentity) -> Iterator[str]:
         for name in committers(table):
-            if name == self.position or name.partition(_BETWEEN)[0] != self.config.name:
+            if name == self.position or name.partition(BETWEEN)[0] != self.config.name:
                 continue
             floor, first = target.floor(table, name), target.beginning(table, name)
             known = [key for key in self.end if floor.identity.topic_ids.get(key[0]) == now.topic_ids[key[0]]]

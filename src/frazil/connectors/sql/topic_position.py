@@ -22,8 +22,13 @@ class TopicPosition:
     committed_ms: int
 
     @classmethod
-    def load(cls, config: TopicSinkConfig, bootstrap: str, topics: Sequence[str]) -> TopicPosition:
-        """Take what the group has committed. Raises PositionLost, NotFound or ServiceUnavailable."""
+    def load(
+        cls, config: TopicSinkConfig, bootstrap: str, topics: Sequence[str], start: Offsets | None = None
+    ) -> TopicPosition:
+        """Take what the group has committed, and `start` where it has nothing.
+
+        Raises PositionLost, NotFound or ServiceUnavailable.
+        """
         begin, end = kafka_offsets.begin_offsets(bootstrap, topics), kafka_offsets.end_offsets(bootstrap, topics)
         known = kafka_groups.group_offsets(bootstrap, config.group_id, begin)
         texts = kafka_groups.group_metadata(bootstrap, config.group_id, begin).values()
@@ -31,7 +36,7 @@ class TopicPosition:
         found: Offsets = {}
         for key in begin:
             first = begin if config.auto_offset_reset == "earliest" or key[0] in read_before else end
-            found[key] = known.get(key, first[key])
+            found[key] = known.get(key, (start or first)[key])
             check_range(key, found[key], begin[key], end[key], f"consumer group {config.group_id}")
         times = [int(text) for text in texts if text.isascii() and text.isdecimal() and len(text) < 16]
         return cls(found, max(times, default=0))

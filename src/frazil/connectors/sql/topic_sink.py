@@ -5,16 +5,22 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from frazil.clients.kafka import topics as kafka_topics
+from frazil.connectors.backfill import Backfill, span_offsets
 from frazil.connectors.dead_letters import dead_letter_queue
 from frazil.connectors.positions import Changes, alter_group, check_changes
 from frazil.connectors.sink import SinkContext
-from frazil.connectors.source import task_source
+from frazil.connectors.source import task_source, topics_of
 from frazil.connectors.sql.config import sql_topic_config
 from frazil.connectors.sql.statement_sink import StatementSink
+from frazil.connectors.sql.topic_backfill import TopicBackfill
 from frazil.connectors.sql.topic_config import TopicSinkConfig
 from frazil.connectors.sql.topic_task import SqlTopicTask
 from frazil.environment.bootstrap import Bootstrap
 from frazil.environment.settings import Settings
+from frazil.pipeline.executor import Executor
+from frazil.pipeline.offsets import Offsets
+from frazil.pipeline.report import Totals
+from frazil.pipeline.source import ranges_between
 
 
 class SqlTopicSink(StatementSink):
@@ -39,10 +45,29 @@ class SqlTopicSink(StatementSink):
 
     def start(self, context: SinkContext, topics: Sequence[str]) -> SqlTopicTask:
         """See `Sink`."""
-        headers = "_headers" in self._own.statement.metadata
-        source = task_source(self._config, self._bootstrap, headers=headers)
-        queue = dead_letter_queue(self._config, self._bootstrap, self._class, topics, self._config.topic)
-        return SqlTopicTask(self._own, self._config, self._bootstrap, topics, source, queue, context)
+        return self._task(self._config, context, topics)
+
+    def _task(
+        self, config: TopicSinkConfig, context: SinkContext, topics: Sequence[str], begin: Offsets | None = None
+    ) -> SqlTopicTask:
+        source = task_source(config, self._bootstrap, headers="_headers" in self._own.statement.metadata)
+        queue = dead_letter_queue(config, self._bootstrap, self._class, topics, config.topic)
+        return SqlTopicTask(self._own, config, self._bootstrap, topics, source, queue, context, begin)
+
+    def backfill(self, since_ms: int | None, until_ms: int | None) -> Backfill:
+        """See `Sink`."""
+        config, bootstrap = self._config, self._bootstrap
+        topics = topics_of(config, bootstrap)
+        begin, end = span_offsets(bootstrap, topics, since_ms, until_ms, committed=config.reads_committed)
+        found = TopicBackfill(self._own, config, bootstrap, begin, end)
+        done, remarks = found.standing()
+
+        def run(executor: Executor) -> Totals:
+            context = SinkContext(executor, at_once=True)
+            return found.run(lambda named: self._task(named, context, topics, begin))
+
+        table = f"topic {config.topic}"
+        return Backfill(found.named.name, table, ranges_between(begin, end), done, remarks, run)
 
     def alter(self, changes: Changes | None) -> list[str]:
         """See `Sink`."""

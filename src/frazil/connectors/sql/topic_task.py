@@ -66,9 +66,11 @@ class SqlTopicTask(SinkTask):
         source: Source,
         dead_letters: DeadLetterQueue | None,
         context: SinkContext,
+        begin: Offsets | None = None,
     ) -> None:
-        """Raises UsageError without Spark, ConfigError for a statement that it refuses, NotFound without the topic,
-        PositionLost or ServiceUnavailable."""
+        """Begins at `begin`, where that is given and nothing of its group is behind that. Raises UsageError without
+        Spark, ConfigError for a statement that it refuses, NotFound without the topic, PositionLost or
+        ServiceUnavailable."""
         largest = int(kafka_topics.topic_settings(bootstrap, config.topic)["max.message.bytes"])
         self._config, self._source, self._executor = config, source, context.executor
         self._runs = StatementRuns(own, scanned_topics(config, own), context.executor, list[pa.Table])
@@ -79,7 +81,7 @@ class SqlTopicTask(SinkTask):
                 f"frazil.sql.topic.key names {lacks[0]}, and the statement has {', '.join(sorted(names))}"
             )
         self._transactions = Transactions(bootstrap, config.name, config.group_id, config.topic, largest)
-        stands = TopicPosition.load(config, bootstrap, topics)
+        stands = TopicPosition.load(config, bootstrap, topics, begin)
         self._offsets = stands.offsets
         self._letters = LetterBook(dead_letters, bootstrap, config.name)
         self._letters.start(topics, stands.committed_ms, self._offsets)
