@@ -140,18 +140,26 @@ class Connector:
             return sink.records(topic, begin, end, within)
 
     def backfill(
-        self, spark: SparkSession, since: datetime | None = None, until: datetime | None = None, *, again: bool = False
+        self,
+        spark: SparkSession,
+        since: datetime | None = None,
+        until: datetime | None = None,
+        *,
+        table: str = "",
+        again: bool = False,
     ) -> BatchReport | Totals | None:
         """Store the rows of the statement over the records between two times, as one batch beside the position.
+
+        With `table` the rows of an Iceberg table stand for the records of the topic.
 
         Returns None where they are there already. Raises UsageError for a connector without a statement, and
         where the table has rows of some of these records by other ways, unless `again`; and as `drain` does.
         """
         from frazil.engine.jobs import SparkJobs
 
-        times = (None if time is None else round(time.timestamp() * 1000) for time in (since, until))
+        begin, end = (None if time is None else round(time.timestamp() * 1000) for time in (since, until))
         with self._opened.hiding() as sink:
-            found = sink.backfill(*times)
+            found = sink.backfill(begin, end, table)
             if found.done or not found.records:
                 return None
             if found.remarks and not again:

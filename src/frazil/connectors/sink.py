@@ -196,8 +196,10 @@ class Sink(ABC):
         """
         raise UsageError(f"{self.name} has no statement; explain is for connectors of class frazil.SqlConnector")
 
-    def backfill(self, since_ms: int | None, until_ms: int | None) -> Backfill:
+    def backfill(self, since_ms: int | None, until_ms: int | None, table: str = "") -> Backfill:
         """Find the records between two of Kafka's times in epoch ms, whose rows can be stored beside the position.
+
+        With `table` the rows of an Iceberg table stand for the records of the topic.
 
         Nothing is written. Raises UsageError where the sink cannot, NotFound, PositionLost or ServiceUnavailable.
         """

@@ -17,6 +17,7 @@ from frazil.cli.ui.progress import progress
 from frazil.cli.ui.table_access import YesOption
 from frazil.connectors.documents import read_document
 from frazil.environment.settings import Settings
+from frazil.errors import UsageError
 from frazil.text.amounts import counted
 
 if TYPE_CHECKING:
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     "backfill clicks-per-minute.json --from 2026-05-01 --to 2026-06-01 --dry-run",
     "backfill sales.json --to 2026-05-01T12:00:00Z",
     "backfill sales.json --from 7d --yes -o json",
+    "backfill sales.json --table streaming.orders",
 )
 def backfill(
     file: Annotated[str, typer.Argument(help="SQL connector in JSON or YAML, as for `apply`; - is standard input.")],
@@ -35,6 +37,9 @@ def backfill(
         typer.Option("--from", help="Records from then on: an age (30m, 24h, 7d), or a date or time in UTC."),
     ] = None,
     until: Annotated[str | None, typer.Option("--to", help="Records before then; written like --from.")] = None,
+    table: Annotated[
+        str, typer.Option("--table", help="Iceberg table whose rows stand for the records of the topic.")
+    ] = "",
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only tell what would be done.")] = False,
     yes: YesOption = False,
     env_file: EnvFileOption = None,
@@ -46,22 +51,26 @@ def backfill(
     connector in one commit; groups, windows and sessions are complete with the records of the span. The connector's
     position and state stay as they are, and it may run meanwhile. The same command with the same times does nothing the
     second time; where records of the span are in the table from the connector or another backfill, it asks. Bad records
-    become dead letters as its errors.tolerance says; without that nothing is stored. A Spark is started and stopped
-    again.
+    become dead letters as its errors.tolerance says; without that nothing is stored. With --table the rows of an
+    Iceberg table, as it is now, are computed in place of the topic's records. A Spark is started and stopped again.
     """
     from frazil.cli.ui.arguments import point_in_time
     from frazil.connectors.connector import open_connector
     from frazil.declare.providers import ConfigProviders
     from frazil.engine.on_demand import spark_on_demand
 
+    if table and (since or until):
+        raise UsageError("the rows of a table have no time of Kafka: --table goes without --from and --to")
     now = datetime.now(UTC)
-    times = [None if text is None else round(point_in_time(text, now).timestamp() * 1000) for text in (since, until)]
+    begin, end = (
+        None if text is None else round(point_in_time(text, now).timestamp() * 1000) for text in (since, until)
+    )
     settings = Settings.load()
     providers = ConfigProviders.load(settings.config_providers, settings.env)
     document = read_document(file, sys.stdin, variables=variables_of(env_file))
     connector = open_connector(document.name, document.config, settings, providers)
     with connector.hiding() as sink:
-        found = sink.backfill(*times)
+        found = sink.backfill(begin, end, table)
         if output is Output.TABLE:
             _print(found)
         if found.done or not found.records or dry_run:

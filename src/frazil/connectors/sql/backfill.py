@@ -4,7 +4,7 @@ commit. The position of the connector stays as it is."""
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from pyiceberg.catalog import Catalog
@@ -18,7 +18,7 @@ from frazil.connectors.iceberg.batch import Batch
 from frazil.connectors.iceberg.config.iceberg_sink import IcebergSinkConfig
 from frazil.connectors.iceberg.position import start_position
 from frazil.connectors.iceberg.sink_tables import SinkTables
-from frazil.connectors.iceberg.table.commit import TableBranch
+from frazil.connectors.iceberg.table.commit import Floor, TableBranch
 from frazil.connectors.iceberg.tools.describe import committers
 from frazil.connectors.positions import KafkaIdentity
 from frazil.connectors.sql.config import StatementConfig
@@ -95,6 +95,9 @@ class StatementBackfill:
             if twice:
                 yield f"{counted(twice, 'record')} of them {'is' if twice == 1 else 'are'} stored by {name} already"
 
+    def _identity(self, floors: Mapping[str, Floor]) -> KafkaIdentity:
+        return start_position.identity(self.bootstrap, self.topics, floors)
+
     def run(self, executor: Executor, source: Source, dead_letters: DeadLetterQueue | None) -> BatchReport:
         """Store the rows. Raises BadRecord or TerminalError where none are; and as a batch of the connector does."""
         own, config = self.own, replace(self.config, name=self.position)
@@ -102,7 +105,7 @@ class StatementBackfill:
         runs = StatementRuns(own, scanned_topics(config, own), executor, joined.read)
         tables = SinkTables(config, self.catalog, None, executor)
         floors = tables.floors()
-        tables.identity = identity = start_position.identity(self.bootstrap, self.topics, floors)
+        tables.identity = identity = self._identity(floors)
         letters = LetterBook(dead_letters, self.bootstrap, config.name)
         letters.start(self.topics, 0, self.begin)
 

@@ -46,7 +46,7 @@ SCHEMA = "frazil.sql.schema"
 PYTHON = "frazil.python"
 _OF_TOPIC = "frazil.sql.schema.*"
 WORKER_MODULES, WORKER_MASTER = "frazil.worker.python-modules", "frazil.worker.spark-master"
-"""What a configuration has of the worker that it is checked for; no file of a connector sets them."""
+"""Names of what a configuration has of the worker that it is checked for; no file of a connector sets them."""
 
 SQL_KEYS = (
     Key(

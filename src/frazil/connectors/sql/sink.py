@@ -58,8 +58,10 @@ class SqlSink(StatementSink, IcebergSink):
             remarks.append("The state of the statement is dropped with the position: its next batch begins without.")
         return remarks
 
-    def backfill(self, since_ms: int | None, until_ms: int | None) -> Backfill:
+    def backfill(self, since_ms: int | None, until_ms: int | None, table: str = "") -> Backfill:
         """See `Sink`."""
+        if table:
+            return self._backfill_of(table)
         from frazil.connectors.sql.backfill import StatementBackfill
 
         config, bootstrap = self._config, self._bootstrap
@@ -74,6 +76,18 @@ class SqlSink(StatementSink, IcebergSink):
             return found.run(executor, task_source(config, bootstrap, headers=self._reads_headers), letters)
 
         return Backfill(found.position, config.tables[0], ranges_between(begin, end), done, remarks, run)
+
+    def _backfill_of(self, table: str) -> Backfill:
+        from frazil.connectors.sql.table_backfill import TableBackfill
+
+        found = TableBackfill.find(self._own, self._config, self._bootstrap, self._catalog(), table)
+        done, remarks = found.standing()
+
+        def run(executor: Executor) -> BatchReport:
+            return found.run(executor, found.source, None)
+
+        ranges = [replace(one, topic=table) for one in ranges_between(found.begin, found.end)]
+        return Backfill(found.position, self._config.tables[0], ranges, done, remarks, run)
 
     @property
     def _target_name(self) -> str:

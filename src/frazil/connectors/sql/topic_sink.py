@@ -17,6 +17,7 @@ from frazil.connectors.sql.topic_config import TopicSinkConfig
 from frazil.connectors.sql.topic_task import SqlTopicTask
 from frazil.environment.bootstrap import Bootstrap
 from frazil.environment.settings import Settings
+from frazil.errors import UsageError
 from frazil.pipeline.executor import Executor
 from frazil.pipeline.offsets import Offsets
 from frazil.pipeline.report import Totals
@@ -54,8 +55,10 @@ class SqlTopicSink(StatementSink):
         queue = dead_letter_queue(config, self._bootstrap, self._class, topics, config.topic)
         return SqlTopicTask(self._own, config, self._bootstrap, topics, source, queue, context, begin)
 
-    def backfill(self, since_ms: int | None, until_ms: int | None) -> Backfill:
+    def backfill(self, since_ms: int | None, until_ms: int | None, table: str = "") -> Backfill:
         """See `Sink`."""
+        if table:
+            raise UsageError(f"rows of table {table} can be stored in an Iceberg table only. Nothing was sent")
         config, bootstrap = self._config, self._bootstrap
         topics = topics_of(config, bootstrap)
         begin, end = span_offsets(bootstrap, topics, since_ms, until_ms, committed=config.reads_committed)
