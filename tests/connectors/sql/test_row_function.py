@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from pyspark import cloudpickle
 
+from frazil.connectors.iceberg.sink import IcebergSink
 from frazil.connectors.registry import check_config, completed, config_infos
 from frazil.connectors.sql.config import parse_sql, sql_config
 from frazil.connectors.sql.row_function import load_function
@@ -19,7 +20,7 @@ from frazil.connectors.sql.scan import scanned_topics
 from frazil.connectors.sql.sink import SqlSink
 from frazil.engine.jobs import SparkJobs
 from frazil.environment.settings import Settings
-from frazil.errors import ConfigError
+from frazil.errors import ConfigError, UsageError
 from frazil.pipeline.rows import by_partition
 from tests.connectors.iceberg.driver import CREATE, TABLE, TOLERANT, memory
 from tests.connectors.samples import MINIMAL_SINK
@@ -72,6 +73,15 @@ def test_it_is_for_statements_without_state_and_has_a_form() -> None:
     ):
         (error,) = parse_sql({**config, **more}).error_texts()
         assert said in error
+
+
+def test_a_function_of_the_program_is_for_statements_without_state() -> None:
+    servers = Settings({}).bootstrap_servers
+    grouped = {"frazil.sql": "SELECT id FROM t GROUP BY id", "frazil.watermark": "_timestamp 1 minute"}
+    with pytest.raises(UsageError, match="the statement of c keeps state"):
+        SqlSink({**MINIMAL_SINK, **STATEMENT, **grouped}, Settings({}), servers).through(rows.shout)
+    with pytest.raises(UsageError, match="c has no statement"):
+        IcebergSink(MINIMAL_SINK, Settings({}), servers).through(rows.shout)
 
 
 @pytest.mark.parametrize("more", [{}, {"frazil.worker.python-modules": "os"}])
