@@ -60,3 +60,18 @@ def test_it_tells_what_it_would_do_does_it_once_and_asks_before_it_doubles(stack
     assert code == 2
     assert "5 records of them are stored by past.backfill-" in output
     assert "nothing was stored; pass --yes to go on" in output
+
+    pages = {**config, "frazil.sql": "SELECT page, count(*) AS n FROM past GROUP BY page"}
+    pages["iceberg.tables"] = "streaming.pages"
+    pages["iceberg.tables.upsert-mode-enabled"], pages["iceberg.tables.default-id-columns"] = "true", "page"
+    other = tmp_path / "pages.json"
+    other.write_text(json.dumps(pages))
+    code, output = finished(program(stack.settings, "backfill", str(other), "--table", "streaming.past"))
+    assert code == 0, output
+    assert "2 rows of 5 records in streaming.pages, by pages.of-" in output
+    code, output = finished(program(stack.settings, "backfill", str(other), "--table", "streaming.past", "-o", "json"))
+    assert code == 0, output
+    assert json.loads(output)["done"]
+    code, output = finished(program(stack.settings, "backfill", str(other), "--table", "streaming.past", *ends))
+    assert code == 2
+    assert "--table goes without --from and --to" in output
