@@ -30,6 +30,10 @@ _GONE_IN_POSTGRES: Mapping[str, str] = {
     "include.schema.changes": "there are no schema changes of PostgreSQL to include; remove it",
     "include.query": "it is for MySQL and MariaDB; remove it",
 }
+_SLOT_IN_USE = (
+    "Another connector, or this one before it was killed, reads the slot; it is free once its connection has "
+    "ended. Give each connector a slot.name of its own"
+)
 _CURES = (
     (
         re.compile(r"must be superuser to create FOR ALL TABLES publication"),
@@ -59,11 +63,7 @@ _CURES = (
         "The cluster has fewer brokers than the topic is to have replicas: set "
         "topic.creation.default.replication.factor=-1, which is the broker's own default",
     ),
-    (
-        re.compile(r"replication slot \S+ is active"),
-        "Another connector, or this one before it was killed, reads the slot; it is free once its connection has "
-        "ended. Give each connector a slot.name of its own",
-    ),
+    (re.compile(r"replication slot \S+ is active"), _SLOT_IN_USE),
     (
         re.compile(r"but this is no longer available on the server"),
         "The slot was dropped or has lost its log, so changes are missing from the topics. With "
@@ -139,6 +139,12 @@ def with_cures(status: dict[str, Any]) -> dict[str, Any]:
 def cure_of(text: str) -> str:
     """Tell what to do about a known failure; empty for any other."""
     return next((cure for pattern, cure in _CURES if pattern.search(text)), "")
+
+
+def waits_for_user(text: str) -> bool:
+    """Whether a failure is a known one that does not pass by itself."""
+    cure = cure_of(text)
+    return bool(cure) and cure != _SLOT_IN_USE
 
 
 def is_postgres(config: Mapping[str, str | None]) -> bool:

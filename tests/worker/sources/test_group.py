@@ -148,3 +148,22 @@ def test_source_connectors_go_where_the_leader_is(members: list[Member], stack: 
     # 500 while it moves.
     eventually(lambda: two.client.delete("/connectors/lines").status_code == 204)
     eventually(lambda: [member.client.get("/connectors").json() for member in members] == [["sink"], ["sink"]])
+
+
+def test_a_task_that_has_failed_runs_when_its_cause_is_gone(
+    members: list[Member], stack: LocalStack, tmp_path: Path
+) -> None:
+    one, _ = members
+    bootstrap, topic = stack.settings.bootstrap_servers, f"lines-{uuid.uuid4().hex[:8]}"
+    kafka_topics.ensure_topics(bootstrap, {topic: (1, {})})
+    folder = tmp_path / "folder"
+    folder.write_text("a file where the folder is to be")
+    source = {"connector.class": SOURCE, "file": str(folder / "lines.txt"), "topic": topic}
+    source |= {"frazil.restart.backoff.ms": "1000", "frazil.restart.backoff.max.ms": "1000"}
+    assert one.client.post("/connectors", json={"name": "lines", "config": source}).status_code == 201
+    eventually(lambda: one.state("lines") == "FAILED")
+    folder.unlink()
+    folder.mkdir()
+    (folder / "lines.txt").write_text("late\n")
+    eventually(lambda: [message.value() for message in messages(bootstrap, topic)] == [b'"late"'])
+    assert one.state("lines") == "RUNNING"

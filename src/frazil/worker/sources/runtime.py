@@ -24,11 +24,12 @@ from frazil.stack.service import Status
 from frazil.stack.tether import Tether
 from frazil.worker.sources.metrics import SourceMetrics
 from frazil.worker.sources.plugin_path import Plugin, find_plugins
+from frazil.worker.sources.restarts import SourceRestarts
 from frazil.worker.sources.stored import stored_connectors
 
 logger = logging.getLogger(__name__)
 
-_CHECK_S = 2.0
+_CHECK_S, _LOOK_S = 2.0, 10.0
 _FIRST_WAIT_S, _LONGEST_WAIT_S = 1.0, 60.0
 _HEALTHY_S = 60.0
 _PASSED_ON = ("key.converter", "value.converter", "header.converter", "config.providers", "plugin.", "offset.flush.")
@@ -39,7 +40,7 @@ _TIMEOUT = httpx.Timeout(90.0, connect=5.0)
 
 class SourceRuntime:
     """Runtime of source connectors, a child of this worker. It is started with the first connector, and again when it
-    has ended; it ends with this worker, however that ends.
+    has ended; it ends with this worker, however that ends. Its tasks that have failed are started again.
 
     The worker of a group that leads it has the child, and no other one. With `SOURCE_CONNECT_URL` a cluster of the
     user's is asked instead, and never started or stopped. `url` is where the REST API of the runtime is.
@@ -66,6 +67,7 @@ class SourceRuntime:
         self._found_at_start: list[Plugin] | None = None
         self.url = self._external or f"http://{LOOPBACK}:{settings.source_connect_port}"
         self._http = httpx.Client(base_url=self.url, timeout=_TIMEOUT, trust_env=False)
+        self._restarts, self._look_s = SourceRestarts(self.call), 0.0
         self._lock = threading.Lock()
         self._closing = threading.Event()
         self._watch = threading.Thread(target=self._supervise, name="sources", daemon=True)
@@ -281,6 +283,9 @@ class SourceRuntime:
             logger.error("the runtime of source connectors has ended; it is started again. See %s", self._service.log)
             self.ensure()
             return True
+        elif status == Status.RUNNING and time.monotonic() > self._look_s + _LOOK_S:
+            self._look_s = time.monotonic()
+            self._restarts.look(self._look_s)
         return False
 
 
