@@ -16,7 +16,7 @@ import yaml
 from frazil.environment.variables import VARIABLES
 
 DEPLOY = Path(__file__).resolve().parents[2] / "deploy"
-FILES = ("compose.yaml", "compose.dual.yaml")
+FILES = ("compose.yaml", "compose.dual.yaml", "compose.s3.yaml")
 OF_COMPOSE = {"FRAZIL_IMAGE", "CONNECT_GROUP_ID"}
 OF_POSTGRES = {"AWS_RDS_DBNAME", "AWS_RDS_USER", "AWS_RDS_PASSWORD", "AWS_RDS_PORT"}
 
@@ -79,9 +79,11 @@ def test_variables_are_documented(file: Path) -> None:
 
 
 def test_variables_of_the_worker_are_known_to_it(project: dict[str, Any]) -> None:
-    environment = project["services"]["kafka-connect"]["environment"]
     known = set(VARIABLES)
-    assert [name for name in environment if name not in known and not name.startswith("CONNECT_")] == []
+    workers = [service["environment"] for service in project["services"].values() if "build" in service]
+    assert workers
+    for environment in workers:
+        assert [name for name in environment if name not in known and not name.startswith("CONNECT_")] == []
 
 
 def test_workers_run_without_rights(project: dict[str, Any]) -> None:
@@ -122,3 +124,14 @@ def test_two_clusters_have_fourteen_containers_and_each_node_is_behind_its_nginx
     for kind in ("API", "ERROR", "AUDIT"):
         assert logs[f"MINIO_LOG_{kind}_KAFKA_BROKERS"] == "kafka:29092"
     assert not any("KAFKA" in name for name in services["minio-dest1"]["environment"])
+
+
+def test_the_services_of_the_sink_of_objects_have_its_names_and_its_topics_are_there(tmp_path: Path) -> None:
+    file = DEPLOY / "compose.s3.yaml"
+    alone = read(file, tmp_path)["services"]
+    assert set(alone) == {"redpanda", "minio", "minio-setup", "kafka-s3-connector"}
+    assert set(read(file, tmp_path, ["scaling"])["services"]) - set(alone) == {"kafka-s3-connector-2"}
+    worker = alone["kafka-s3-connector"]
+    (folder, inside, _), *_ = [volume.split(":") for volume in worker["volumes"] if volume.startswith("..")]
+    topics = Path(worker["environment"]["FRAZIL_TOPICS_FILE"]).relative_to(inside)
+    assert (DEPLOY / folder / topics).is_file()
