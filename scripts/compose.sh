@@ -8,7 +8,7 @@ verb=${2:-start}
 shift "$(($# > 1 ? 2 : 1))"
 file=$here/deploy/$name.yaml
 if [ ! -f "$file" ]; then
-  echo "--with $name: there is no deploy/$name.yaml. Nothing was done; write compose or compose.dual." >&2
+  echo "--with $name: there is no deploy/$name.yaml. Nothing was done; write compose, compose.dual or compose.s3." >&2
   exit 2
 fi
 if ! docker compose version >/dev/null 2>&1; then
@@ -21,7 +21,9 @@ env_file=${FRAZIL_ENV_FILE:-.env}
 [ -f "$env_file" ] || env_file=$here/.env
 [ ! -f "$env_file" ] || options+=(--env-file "$env_file")
 compose() { docker compose "${options[@]}" "$@"; }
-frazil() { compose run --rm --no-deps kafka-iceberg-init "$@"; }
+service=kafka-iceberg-init
+[ "$name" != compose.s3 ] || service=kafka-s3-verbs
+frazil() { compose run --rm --no-deps "$service" "$@"; }
 
 case $verb in
   start) compose up --detach --build "$@" ;;

@@ -61,12 +61,19 @@ def test_verbs_are_those_of_compose_or_run_in_the_image(
     assert docker.calls == expected
 
 
-@pytest.mark.parametrize("name", ["compose", "compose.dual"])
-def test_each_file_has_the_service_that_other_verbs_run_in(name: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("name", "service"),
+    [
+        ("compose", "kafka-iceberg-init"),
+        ("compose.dual", "kafka-iceberg-init"),
+        ("compose.s3", "kafka-s3-verbs"),
+    ],
+)
+def test_each_file_has_the_service_that_other_verbs_run_in(name: str, service: str, tmp_path: Path) -> None:
     docker = Docker(tmp_path)
     assert docker.run(name, "query").returncode == 0
-    assert docker.calls == [f"compose -f {DEPLOY}/{name}.yaml run --rm --no-deps kafka-iceberg-init query"]
-    environment = yaml.safe_load((DEPLOY / f"{name}.yaml").read_text())["services"]["kafka-iceberg-init"]["environment"]
+    assert docker.calls == [f"compose -f {DEPLOY}/{name}.yaml run --rm --no-deps {service} query"]
+    environment = yaml.safe_load((DEPLOY / f"{name}.yaml").read_text())["services"][service]["environment"]
     assert {"KAFKA_CONNECT_URL", "KAFKA_BOOTSTRAP_SERVERS", "MINIO_ENDPOINT"} <= set(environment)
 
 

@@ -36,7 +36,7 @@ class SourceRestarts:
     """Starts what has failed in a runtime again, after longer and longer waits.
 
     What fails for a known reason that does not pass by itself is left to the user; so is what has failed too often in a
-    row. The keys `frazil.restart.*` of a connector count.
+    row. The keys `frazil.restart.…` of a connector count.
     """
 
     def __init__(self, call: Callable[[str, str], httpx.Response]) -> None:
