@@ -23,7 +23,7 @@ from frazil.minio.records.tables import TableKind
 
 _QUICK_RECORDS, _QUICK_BACKLOG, _QUICK_SECONDS = 100_000, 500_000, 15
 _LINE_INTERVAL_S = 10.0
-_BACKLOG, _RATE, _SECONDS = 5_000_000, 5_000, 60
+_BACKLOG, _RATE, _CHANGES, _SECONDS = 5_000_000, 5_000, 1_000, 60
 
 
 class Output(StrEnum):
@@ -41,6 +41,7 @@ def bench(
         bool, typer.Option("--quick", help="A look, no figures to quote: 100,000 records, 500,000 of backlog, 15 s.")
     ] = False,
     seconds: Annotated[int, typer.Option(min=1, help="Length of the steady rates.")] = _SECONDS,
+    changes: Annotated[int, typer.Option(min=1, help="Changes a second in the step cdc.")] = _CHANGES,
     repeat: Annotated[int, typer.Option(min=1, help="Runs of each system; the one of median rate is shown.")] = 1,
     verify: Annotated[bool, typer.Option("--verify", help="Read every row and compare it with all others.")] = False,
     output: Annotated[Output, typer.Option(help="Form of the report.")] = Output.MARKDOWN,
@@ -60,6 +61,7 @@ def bench(
         records=min(count, _QUICK_RECORDS) if quick else count,
         backlog_records=_QUICK_BACKLOG if quick else _BACKLOG,
         latency_rate=_RATE,
+        change_rate=changes,
         latency_seconds=min(seconds, _QUICK_SECONDS) if quick else seconds,
         repeat=repeat,
         verify=verify,

@@ -38,9 +38,8 @@ from frazil.errors import ServiceUnavailable, TerminalError
 from frazil.stack.plugins import install_plugin
 from frazil.stack.postgres import postgres_service
 
-RATE = 1_000
-"""Changes a second."""
-_PER_TRANSACTION = 20
+_PER_TRANSACTION, _TRANSACTIONS_A_SECOND = 20, 100
+"""Rows of a transaction; more, where it takes more for so many transactions a second."""
 _INTERVAL_MS = 2_000
 _LOOK_S, _SETTLE_S, _WAIT_S = 0.1, 5.0, 600.0
 _READS = 3
@@ -60,8 +59,8 @@ _CONVERTERS = {
 } | {"value.converter.replace.null.with.default": "false"}
 
 
-def measure(settings: Settings, rows: int, seconds: int, show: Show) -> Iterator[Cdc]:
-    """Change rows of a table of `rows` rows for so many seconds, once for each way to write the changes.
+def measure(settings: Settings, rows: int, rate: int, seconds: int, show: Show) -> Iterator[Cdc]:
+    """Change so many rows a second of a table of `rows` rows for some seconds, once for each way to write the changes.
 
     Raises TerminalError when a table is not equal to the database's in the end.
     """
@@ -81,7 +80,7 @@ def measure(settings: Settings, rows: int, seconds: int, show: Show) -> Iterator
             source.deploy(source_config(settings) | SLOT)
             wait_until_running(source, show)
             for mode in MODES:
-                yield _Run(settings, client, mode, rows, seconds, show).measured(sampler)
+                yield _Run(settings, client, mode, rows, show).measured(sampler, rate, seconds)
 
 
 def snapshot_command(settings: Settings, sink: str, config: Mapping[str, str]) -> list[str]:
@@ -112,11 +111,9 @@ def postgres(settings: Settings, rows: int, show: Show) -> Iterator[None]:
 class _Run:
     """A connector that writes the changes in one of the ways, from its deployment on."""
 
-    def __init__(
-        self, settings: Settings, client: ConnectClient, mode: str, rows: int, seconds: int, show: Show
-    ) -> None:
+    def __init__(self, settings: Settings, client: ConnectClient, mode: str, rows: int, show: Show) -> None:
         self._settings, self._client, self._mode, self._show = settings, client, mode, show
-        self._rows, self._seconds = rows, seconds
+        self._rows = rows
         self.sink, self._config = Connector(client, settings, f"cdc-{mode}"), sink_config(settings, mode)
         self.sink.deploy(self._config)
         self._watched = _Watched(settings, self._config["iceberg.tables"])
@@ -136,7 +133,7 @@ class _Run:
             self.sink.runs()
             time.sleep(_LOOK_S)
 
-    def measured(self, sampler: TreeSampler) -> Cdc:
+    def measured(self, sampler: TreeSampler, rate: int, seconds: int) -> Cdc:
         """Change rows, and see how long they take. Raises TerminalError when the tables are not equal in the end."""
         settings, watched = self._settings, self._watched
         wait_until_running(self.sink, self._show)
@@ -145,7 +142,7 @@ class _Run:
         time.sleep(_SETTLE_S)
         first, size, before = time.time(), watched.row_bytes(), len(watched.commits)
         with ThreadPoolExecutor(1, thread_name_prefix="traffic") as executor:
-            sent = executor.submit(_traffic, settings.postgres_access(), self._rows, self._seconds)
+            sent = executor.submit(_traffic, settings.postgres_access(), self._rows, rate, seconds)
             while not sent.done():
                 watched.look()
                 self._show(
@@ -165,7 +162,7 @@ class _Run:
             mode=self._mode,
             rows=self._rows,
             changes=changes,
-            seconds=self._seconds,
+            seconds=seconds,
             p50_s=float(p50),
             p99_s=float(p99),
             cpu_s=cpu_between(sampler.samples, first, commits[-1].visible_at),
@@ -270,13 +267,13 @@ def _ends(settings: Settings) -> dict[int, int]:
         consumer.close()
 
 
-def _traffic(access: Mapping[str, Any], rows: int, seconds: int) -> int:
-    """Change rows at `RATE`: nine updates in ten, else an insert or a delete; give the number of changes."""
+def _traffic(access: Mapping[str, Any], rows: int, rate: int, seconds: int) -> int:
+    """Change so many rows a second: nine updates in ten, else an insert or a delete; give the number of changes."""
     chance, sent, begin = random.Random(SEED), 0, time.monotonic()
     with psycopg.connect(**access, autocommit=True) as connection:
-        while sent < RATE * seconds:
-            time.sleep(max(0.0, begin + sent / RATE - time.monotonic()))
-            ids = chance.sample(range(1, rows + 1), _PER_TRANSACTION)
+        while sent < rate * seconds:
+            time.sleep(max(0.0, begin + sent / rate - time.monotonic()))
+            ids = chance.sample(range(1, rows + 1), max(_PER_TRANSACTION, rate // _TRANSACTIONS_A_SECOND))
             with connection.transaction():
                 gone = connection.execute("DELETE FROM accounts WHERE id = %s", [ids.pop()]).rowcount
                 sent += gone

@@ -79,12 +79,14 @@ BUCKETS = 200
 
 @dataclass(frozen=True)
 class Plan:
-    """What to measure and with how much. `latency_rate` is in records per second, `latency_seconds` how long."""
+    """What to measure and with how much. `latency_rate` is in records per second, `latency_seconds` how long,
+    `change_rate` in changes of the step cdc per second."""
 
     kind: TableKind
     records: int
     backlog_records: int
     latency_rate: int
+    change_rate: int
     latency_seconds: int
     repeat: int
     verify: bool
@@ -258,7 +260,9 @@ class _Runner:
         self._step("cdc", self._cdc)
 
     def _cdc(self) -> None:
-        for result in measure_cdc(self._settings, self._plan.records, self._plan.latency_seconds, self._show):
+        for result in measure_cdc(
+            self._settings, self._plan.records, self._plan.change_rate, self._plan.latency_seconds, self._show
+        ):
             self._results.cdc.append(result)
             self._tell(f"cdc: {result.mode}: p50 {result.p50_s:.1f} s, p99 {result.p99_s:.1f} s")
 
