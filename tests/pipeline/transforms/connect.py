@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
@@ -66,9 +67,27 @@ class Connect(AbstractContextManager["Connect"]):
         return None if after is None else (after.topic(), self.json(after.valueSchema(), after.value()))
 
     def json(self, schema: Any, value: Any) -> bytes | None:
-        """A value as the converter writes it."""
-        encoded = self._json.fromConnectData("t", schema, value)
+        """A value as the converter writes it; raises ConnectError for one that a transformation has made invalid."""
+        try:
+            encoded = self._json.fromConnectData("t", schema, value)
+        except Py4JJavaError as error:
+            raise _named(error) from None
         return None if encoded is None else bytes(encoded)
+
+    def key_json(self, record: Any) -> bytes | None:
+        """The key of a record as the converter writes it.
+
+        A number becomes one of Python on its way, and an Integer on the way back: so it goes as the only field of a
+        struct, whose name is taken out again.
+        """
+        schema, value = record.keySchema(), record.key()
+        if schema is None or isinstance(value, bool) or not isinstance(value, int):
+            return self.json(schema, value)
+        within = self.configured("HoistField$Key", {"field": "k"}).apply(record)
+        found = json.loads(self.json(within.keySchema(), within.key()) or b"")
+        (own,) = found["schema"]["fields"]
+        del own["field"]
+        return json.dumps({"schema": own, "payload": found["payload"]["k"]}).encode()
 
     def headers(self, record: Any) -> list[tuple[str, bytes | None]]:
         """Names and values of the headers of a record."""

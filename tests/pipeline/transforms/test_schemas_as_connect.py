@@ -167,13 +167,14 @@ def test_values_and_types_are_those_of_connect(connect: Connect, seed: int, step
     if isinstance(found, str) and any(reason in found for reason in REFUSED):
         assert any(name == "Cast$Value" for name, _ in steps)
     elif isinstance(expected, tuple):  # what Connect fails for, such as a field that is absent, may be taken here
-        assert found == expected
+        wrapped = any(name == "HoistField$Value" for name, _ in steps)  # which does not keep the name of what it wraps
+        assert found[wrapped:] == expected[wrapped:]
 
 
 def their_key(connect: Connect, steps: Sequence[Step], value: bytes, key: bytes) -> Any:
     try:
         after = connect.after([connect.configured(*step) for step in steps], value, key=key)
-        found = connect.json(after.keySchema(), after.key())
+        found = connect.key_json(after)
     except ConnectError as error:
         return str(error)
     parsed = msgspec.json.decode(found or b"", type=dict[str, msgspec.Raw])
