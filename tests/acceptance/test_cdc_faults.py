@@ -14,7 +14,7 @@ import pytest
 from pyiceberg.exceptions import NoSuchTableError
 
 from frazil.cdc.compare import Comparison
-from frazil.cdc.shop import TABLES, Shop
+from frazil.cdc.shop import TABLES
 from frazil.cli.verbs.demo_cdc import connectors
 from frazil.cli.verbs.verify_database import compared
 from frazil.clients.connect import ConnectClient
@@ -25,7 +25,7 @@ from frazil.errors import FrazilError
 from frazil.stack.connect import sources_service
 from frazil.stack.postgres import _programs, data_folder, postgres_service
 from tests.acceptance.test_kill_cdc import SINK, SOURCE, Traffic, debezium, kill
-from tests.acceptance.test_snapshot import deployed
+from tests.acceptance.test_snapshot import deployed, fill
 from tests.isolation import isolated_settings
 from tests.waits import eventually
 
@@ -99,13 +99,7 @@ def standby(primary: Settings, home: Path) -> Iterator[Settings]:
 def test_a_snapshot_that_is_interrupted_brings_each_row_once_and_tells_that_others_may_stay(chain: Settings) -> None:
     wanted = connectors(chain)
     wanted = {name: wanted[name] for name in (SOURCE, SINK)}
-    shop = Shop(chain.postgres_access())
-    shop.fill(30)
-    shop.close()
-    with psycopg.connect(**chain.postgres_access(), autocommit=True) as database:
-        database.execute(
-            "INSERT INTO items SELECT 1000000 + g, 1, 'lamp' || g, g / 7.0 FROM generate_series(1, %s) g", [_ROWS]
-        )
+    fill(chain, _ROWS)
     topic = "shop.public.items"
 
     def captured() -> int:

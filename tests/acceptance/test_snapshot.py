@@ -64,6 +64,17 @@ def begun(settings: Settings, folder: Path, wanted: Mapping[str, Mapping[str, st
     return subprocess.Popen(command, env=settings.env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
 
+def fill(settings: Settings, items: int) -> None:
+    """Make a shop with thirty customers and so many items of one order."""
+    shop = Shop(settings.postgres_access())
+    shop.fill(30)
+    shop.close()
+    with psycopg.connect(**settings.postgres_access(), autocommit=True) as connection:
+        connection.execute(
+            "INSERT INTO items SELECT 1000000 + g, 1, 'lamp' || g, g / 7.0 FROM generate_series(1, %s) g", [items]
+        )
+
+
 def deployed(settings: Settings, wanted: Mapping[str, dict[str, str]]) -> None:
     """Topics, and connectors that run."""
     topics = next(config["topics"] for config in wanted.values() if "topics" in config)
@@ -110,13 +121,7 @@ def test_rows_and_columns_are_those_that_changes_bring(chain: Settings, tmp_path
 @pytest.mark.timeout(900)
 def test_kills_of_all_parts_during_a_snapshot_leave_each_row_once(chain: Settings, tmp_path: Path) -> None:
     chance = random.Random(16)
-    shop = Shop(chain.postgres_access())
-    shop.fill(30)
-    shop.close()
-    with psycopg.connect(**chain.postgres_access(), autocommit=True) as connection:
-        connection.execute(
-            "INSERT INTO items SELECT 1000000 + g, 1, 'lamp' || g, g / 7.0 FROM generate_series(1, %s) g", [_ROWS]
-        )
+    fill(chain, _ROWS)
     wanted = configs(chain)
     victims = [service for service in services(chain) if service.name in ("postgres", "seaweedfs")]
     assert len(victims) == 2

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from frazil.connectors.debezium_keys import is_postgres
+from frazil.declare.converters import JSON_CONVERTER, NULLS_TAKE_DEFAULTS
 from frazil.declare.definition import invalid_value
 from frazil.errors import ConfigError
 from frazil.text.java_regex import compile_java
@@ -15,15 +16,14 @@ from frazil.text.java_regex import compile_java
 if TYPE_CHECKING:
     import psycopg
 
-_JSON = "org.apache.kafka.connect.json.JsonConverter"
 _NEEDED = {
     "snapshot.mode": ("", "no_data", "the rows are taken here, and Debezium may not take them again"),
     "plugin.name": ("decoderbufs", "pgoutput", "the slot is made for it"),
-    "key.converter": ("", _JSON, "types of columns come from the schemas of records"),
-    "value.converter": ("", _JSON, "types of columns come from the schemas of records"),
+    "key.converter": ("", JSON_CONVERTER, "types of columns come from the schemas of records"),
+    "value.converter": ("", JSON_CONVERTER, "types of columns come from the schemas of records"),
     "key.converter.schemas.enable": ("true", "true", "types of columns come from the schemas of records"),
     "value.converter.schemas.enable": ("true", "true", "types of columns come from the schemas of records"),
-    "value.converter.replace.null.with.default": ("true", "false", "nulls are taken as nulls here"),
+    NULLS_TAKE_DEFAULTS: ("true", "false", "nulls are taken as nulls here"),
 }
 """Keys that have to have one value, with their defaults and the reason."""
 _FOREIGN = (

@@ -24,6 +24,7 @@ from frazil.connectors.iceberg.table.taken import check_untouched, taken_rows
 from frazil.connectors.iceberg.table.writers import discovery
 from frazil.connectors.iceberg.tools.trial import table_branch, tried
 from frazil.connectors.source import matching
+from frazil.declare.converters import NULLS_TAKE_DEFAULTS
 from frazil.errors import ConfigError, NotFound
 from frazil.pipeline.convert.arrow import arrow_schema
 from frazil.pipeline.convert.infer import Path
@@ -73,8 +74,8 @@ def check_sink(config: IcebergSinkConfig, stored: Mapping[str, str]) -> None:
         problem = f"{', '.join(others)} would change rows, which a snapshot does not"
     elif config.route is not None and not config.route.topic_pattern:
         problem = "iceberg.tables.route-field chooses tables row by row; use frazil.tables.topic-pattern"
-    elif stored.get("value.converter.replace.null.with.default", "true").strip().lower() != "false":
-        problem = "it would make default values of nulls; write value.converter.replace.null.with.default=false"
+    elif stored.get(NULLS_TAKE_DEFAULTS, "true").strip().lower() != "false":
+        problem = f"it would make default values of nulls; write {NULLS_TAKE_DEFAULTS}=false"
     elif config.auto_offset_reset != "earliest":
         problem = "with consumer.override.auto.offset.reset=latest it would pass over changes"
     if problem:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -15,6 +16,11 @@ BETWEEN = ".backfill-"
 """Stands between the name of a connector and what tells a backfill from others, in the name of its position."""
 RECORDS_PER_TASK = 100_000
 """Records that a task has in memory."""
+
+
+def digest_of(*parts: str) -> str:
+    """Shorten what a backfill is about, as its statement and its span, to a part of a name."""
+    return hashlib.sha256(" ".join(parts).encode()).hexdigest()[:12]
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from frazil.declare.converters import JSON_CONVERTER, converter_class
+from frazil.declare.converters import JSON_CONVERTER, NULLS_TAKE_DEFAULTS, converter_class
 from frazil.declare.definition import invalid_config_message, invalid_value
 from frazil.errors import ConfigError
 from frazil.text.java_regex import compile_java
@@ -118,7 +118,7 @@ def warnings_of_debezium(config: Mapping[str, str]) -> list[str]:
 
 def _defaults(config: Mapping[str, str]) -> list[str]:
     """Converters that replace nulls of the database, unless they are asked to; the worker's own are not known here."""
-    key = "value.converter.replace.null.with.default"
+    key = NULLS_TAKE_DEFAULTS
     if converter_class(config.get("value.converter", "")) != JSON_CONVERTER or key in config:
         return []
     if config.get("value.converter.schemas.enable", "true").strip().lower() != "true":

@@ -14,6 +14,8 @@ CONNECT_VERSION = "4.3.1"
 Role = Literal["key", "value", "header"]
 
 JSON_CONVERTER = "org.apache.kafka.connect.json.JsonConverter"
+NULLS_TAKE_DEFAULTS = "value.converter.replace.null.with.default"
+"""Key by which a null of a value becomes the default value of its field; true unless it is set."""
 STRING_CONVERTER = "org.apache.kafka.connect.storage.StringConverter"
 SIMPLE_HEADER_CONVERTER = "org.apache.kafka.connect.storage.SimpleHeaderConverter"
 

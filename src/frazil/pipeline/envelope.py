@@ -23,7 +23,7 @@ from frazil.pipeline.convert.strict import ConversionError, parse_object
 from frazil.pipeline.rows import Rows
 from frazil.pipeline.schemas.connect import DATE, DECIMAL, TIME, TIMESTAMP, ConnectSchema
 from frazil.pipeline.schemas.converter import Run
-from frazil.pipeline.schemas.defaults import filled
+from frazil.pipeline.schemas.defaults import applied, filled
 from frazil.pipeline.types import Field, List, Map, Scalar, ScalarKind, Struct, Type
 from frazil.pipeline.values import Columns, Ints, Prepared, Values
 
@@ -181,12 +181,7 @@ def rewritten(schema: bytes, payload: bytes) -> bytes:
     Raises ConversionError, with an empty path, for a payload that is not what its schema says.
     """
     rewrite = _compiled(schema).rewrite
-    if rewrite is None:
-        return payload
-    try:
-        return rewrite(payload)
-    except (msgspec.MsgspecError, ValueError, RecursionError) as error:
-        raise ConversionError("", f"the payload is not what its schema says: {error}") from None
+    return payload if rewrite is None else applied(rewrite, payload)
 
 
 def columns_of(schema: bytes) -> Struct | None:

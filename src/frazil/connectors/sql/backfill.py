@@ -3,7 +3,6 @@ commit. The position of the connector stays as it is."""
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -13,7 +12,7 @@ from pyiceberg.table import Table
 from frazil.clients.kafka import client as kafka_client
 from frazil.clients.kafka import topics as kafka_topics
 from frazil.clients.kafka.ranges import Range
-from frazil.connectors.backfill import BETWEEN, RECORDS_PER_TASK
+from frazil.connectors.backfill import BETWEEN, RECORDS_PER_TASK, digest_of
 from frazil.connectors.iceberg.batch import Batch
 from frazil.connectors.iceberg.config.iceberg_sink import IcebergSinkConfig
 from frazil.connectors.iceberg.position import start_position
@@ -53,8 +52,8 @@ class StatementBackfill:
     @property
     def position(self) -> str:
         """Name under which the table keeps that it has the rows: that of the connector, its statement and the span."""
-        parts = [self.own.digest, offsets.to_json(self.begin), offsets.to_json(self.end)]
-        return f"{self.config.name}{BETWEEN}{hashlib.sha256(' '.join(parts).encode()).hexdigest()[:12]}"
+        digest = digest_of(self.own.digest, offsets.to_json(self.begin), offsets.to_json(self.end))
+        return f"{self.config.name}{BETWEEN}{digest}"
 
     @property
     def topics(self) -> list[str]:
@@ -69,11 +68,14 @@ class StatementBackfill:
             table = target.load()
         except NotFound:
             return False, []
+        return self._standing(target, table)
+
+    def _standing(self, target: TableBranch, table: Table) -> tuple[bool, list[str]]:
         now = KafkaIdentity(
             kafka_client.cluster_id(self.bootstrap), kafka_topics.topic_ids(self.bootstrap, self.topics)
         )
         floor = target.floor(table, self.position)
-        start_position.check_identity(name, floor.identity, now)
+        start_position.check_identity(target.name, floor.identity, now)
         if all(floor.offsets.get(key, self.begin[key]) >= end for key, end in self.end.items()):
             return True, []
         if self.config.row_changes is None:

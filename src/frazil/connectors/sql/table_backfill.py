@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from pyiceberg.catalog import Catalog
 from pyiceberg.exceptions import NoSuchTableError
+from pyiceberg.table import Table
 
 from frazil.clients.catalog import catalog_errors
 from frazil.clients.kafka import client as kafka_client
+from frazil.connectors.backfill import digest_of
 from frazil.connectors.iceberg.config.iceberg_sink import IcebergSinkConfig
 from frazil.connectors.iceberg.table.commit import Floor, TableBranch
 from frazil.connectors.positions import KafkaIdentity
@@ -55,22 +56,14 @@ class TableBackfill(StatementBackfill):
     @property
     def position(self) -> str:
         """See `StatementBackfill`; the name is that of the table's snapshot."""
-        digest = hashlib.sha256(f"{self.own.digest} {self.version}".encode()).hexdigest()[:12]
-        return f"{self.config.name}{_OF}{digest}"
+        return f"{self.config.name}{_OF}{digest_of(self.own.digest, self.version)}"
 
-    def standing(self) -> tuple[bool, list[str]]:
-        """See `StatementBackfill`."""
-        name = self.config.tables[0]
-        target = TableBranch(self.catalog, name, self.config.branch_of(name))
-        try:
-            table = target.load()
-        except NotFound:
-            return False, []
+    def _standing(self, target: TableBranch, table: Table) -> tuple[bool, list[str]]:
         if all(target.floor(table, self.position).offsets.get(key, 0) >= end for key, end in self.end.items()):
             return True, []
         if not table.metadata.snapshots:
             return False, []
-        return False, [f"{name} has rows already, and nothing tells whether they are those of the same records"]
+        return False, [f"{target.name} has rows already, and nothing tells whether they are those of the same records"]
 
     def _identity(self, floors: Mapping[str, Floor]) -> KafkaIdentity:
         return KafkaIdentity(kafka_client.cluster_id(self.bootstrap), {})

@@ -3,14 +3,13 @@ with a consumer group of their own, which tells that the rows are there."""
 
 from __future__ import annotations
 
-import hashlib
 import time
 from collections.abc import Callable
 from contextlib import closing
 from dataclasses import dataclass, replace
 
 from frazil.clients.kafka import groups as kafka_groups
-from frazil.connectors.backfill import BETWEEN
+from frazil.connectors.backfill import BETWEEN, digest_of
 from frazil.connectors.sql.config import StatementConfig
 from frazil.connectors.sql.topic_config import TopicSinkConfig
 from frazil.connectors.sql.topic_task import SqlTopicTask
@@ -33,8 +32,8 @@ class TopicBackfill:
     @property
     def named(self) -> TopicSinkConfig:
         """The configuration with a name and a group that are those of the statement and the span."""
-        parts = [self.own.digest, self.config.topic, offsets.to_json(self.begin), offsets.to_json(self.end)]
-        told = f"{BETWEEN}{hashlib.sha256(' '.join(parts).encode()).hexdigest()[:12]}"
+        span = offsets.to_json(self.begin), offsets.to_json(self.end)
+        told = f"{BETWEEN}{digest_of(self.own.digest, self.config.topic, *span)}"
         return replace(self.config, name=f"{self.config.name}{told}", group_id=f"{self.config.group_id}{told}")
 
     def standing(self) -> tuple[bool, list[str]]:

@@ -69,8 +69,7 @@ class SqlTopicSink(StatementSink):
             context = SinkContext(executor, at_once=True)
             return found.run(lambda named: self._task(named, context, topics, begin))
 
-        table = f"topic {config.topic}"
-        return Backfill(found.named.name, table, ranges_between(begin, end), done, remarks, run)
+        return Backfill(found.named.name, f"topic {config.topic}", ranges_between(begin, end), done, remarks, run)
 
     def alter(self, changes: Changes | None) -> list[str]:
         """See `Sink`."""

@@ -287,8 +287,8 @@ def _digits_of_float(data: bytes, at: int) -> tuple[float, int]:
 
 
 def _single(value: float) -> float | str:
-    found = float(np.float32(value))
-    return float(str(np.float32(value))) if np.isfinite(found) else no_number(found)
+    found = np.float32(value)
+    return float(str(found)) if np.isfinite(found) else no_number(float(found))
 
 
 def _double(value: float) -> float | str:

@@ -30,10 +30,13 @@ def filled(schema: bytes, payload: bytes) -> bytes:
     if schema == _NULL:
         return payload
     fill = _compiled(schema)
-    if fill is None:
-        return payload
+    return payload if fill is None else applied(fill, payload)
+
+
+def applied(change: Fill, payload: bytes) -> bytes:
+    """Change a payload by what was made of its schema; raises ConversionError for one that is not what that says."""
     try:
-        return fill(payload)
+        return change(payload)
     except (msgspec.MsgspecError, ValueError, RecursionError) as error:
         raise ConversionError("", f"the payload is not what its schema says: {error}") from None
 

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from frazil.connectors.iceberg.config.keys import CDC_FORMAT, CDC_MODE, MODES
-from frazil.declare.converters import READABLE_KEYS, converter_class
+from frazil.declare.converters import NULLS_TAKE_DEFAULTS, READABLE_KEYS, converter_class
 from frazil.declare.definition import Parsed, invalid_value
 from frazil.declare.placeholders import has_placeholder
 from frazil.pipeline.transforms.declaration import transform_chain, writes_operation
@@ -127,7 +127,7 @@ def _check_key_of_events(parsed: Parsed) -> None:
 
 def _warn_of_defaults(parsed: Parsed) -> None:
     """Warn where nulls of a database would be stored as other values, unless that is asked for."""
-    key = "value.converter.replace.null.with.default"
+    key = NULLS_TAKE_DEFAULTS
     schemas = parsed.values.get("value.converter.schemas.enable") is True
     if schemas and parsed.values.get(key) is True and key not in parsed.config:
         parsed.warn(
