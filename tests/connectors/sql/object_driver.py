@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import threading
 from collections.abc import Mapping
 from io import BytesIO
 from pathlib import Path
@@ -31,11 +32,16 @@ class MortalStore(FolderStore):
 
     left = -1
 
+    def __init__(self, folder: str) -> None:
+        super().__init__(folder)
+        self._counted = threading.Lock()
+
     def put(self, name: str, body: IO[bytes], size: int, tags: tuple[tuple[str, str], ...]) -> None:
         super().put(name, body, size, tags)
-        self.left -= 1
-        if self.left == 0:
-            raise Killed
+        with self._counted:  # objects are put by several threads
+            self.left -= 1
+            if self.left == 0:
+                raise Killed
 
 
 class ObjectDriver:
