@@ -13,7 +13,7 @@ from frazil.errors import ConfigError, UsageError
     [
         ({}, UsageError, "there is no topic"),
         ({"topic": "orders"}, UsageError, "there is no schema"),
-        ({"topic": "t", "schema": "id BIGINT", "since": "soon"}, UsageError, "soon is no time in ISO 8601"),
+        ({"topic": "t", "schema": "id BIGINT", "since": "soon"}, UsageError, "soon is not a time"),
         ({"topic": "t", "schema": "id BIGINT", "startingOffsets": "7"}, ConfigError, "offsets cannot be read"),
         ({"topic": "t", "schema": "id BIGINT NULLS"}, ConfigError, "frazil.sql.schema"),
     ],

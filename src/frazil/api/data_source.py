@@ -15,6 +15,7 @@ from frazil.connectors.typed_records import TypedRecords
 from frazil.errors import UsageError
 from frazil.pipeline import offsets
 from frazil.pipeline.task_spec import Bounds
+from frazil.text.times import point_in_time
 
 _OWN = ("connector", "topic", "schema", "since", "until", "startingoffsets", "endingoffsets")
 _DEFAULTS = {
@@ -27,9 +28,9 @@ class RecordSource(DataSource):
     """Records of a topic, converted and transformed, for `spark.dataSource.register` and `spark.read.format("frazil")`.
 
     Options: `connector`, the file of a SQL connector, and `topic` where it has several; or `topic` and `schema`, with
-    keys of a connector such as `errors.tolerance` beside them. `since` and `until` are times in ISO 8601,
-    `startingOffsets` and `endingOffsets` are JSON such as `{"orders": {"0": 42}}`. Kafka's settings are those of the
-    environment that Spark was started with.
+    keys of a connector such as `errors.tolerance` beside them. `since` and `until` are ages such as 24h or times in
+    ISO 8601, `startingOffsets` and `endingOffsets` are JSON such as `{"orders": {"0": 42}}`. Kafka's settings are those
+    of the environment that Spark was started with.
     """
 
     @classmethod
@@ -47,7 +48,8 @@ class RecordSource(DataSource):
 
     def _records(self) -> TypedRecords:
         option = dict(self.options)
-        since, until = (_time(option[name]) if name in option else None for name in ("since", "until"))
+        now = datetime.now(UTC)
+        since, until = (point_in_time(option[name], now) if name in option else None for name in ("since", "until"))
         floor, ceiling = (offsets.from_json(option.get(name, "{}")) for name in ("startingoffsets", "endingoffsets"))
         return _connector(option).records(option.get("topic", ""), since, until, Bounds(floor, ceiling))
 
@@ -68,14 +70,6 @@ def _connector(option: Mapping[str, str]) -> Connector:
     }
     more = {key: text for key, text in option.items() if key not in _OWN}
     return open_connector({**_DEFAULTS, **config, **more}, topic)
-
-
-def _time(text: str) -> datetime:
-    try:
-        found = datetime.fromisoformat(text.strip())
-    except ValueError:
-        raise UsageError(f"{text} is no time in ISO 8601, such as 2026-11-28T10:30:00Z") from None
-    return found if found.tzinfo is not None else found.replace(tzinfo=UTC)
 
 
 @dataclass

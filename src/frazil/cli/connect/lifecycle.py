@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from frazil.cli.connect.session import ContextOption, NamesArgument, RegexOption, chosen, connect, for_each
-from frazil.cli.ui.arguments import seconds
 from frazil.cli.ui.console import make_console
 from frazil.cli.ui.program import group
 from frazil.cli.ui.progress import Records, progress
 from frazil.environment.settings import Settings
 from frazil.errors import ServiceUnavailable, TerminalError, UsageError
 from frazil.text.amounts import counted
+from frazil.text.times import seconds
 
 if TYPE_CHECKING:
     from frazil.clients.connect import ConnectClient

@@ -99,7 +99,7 @@ def ask(
 
 def _values(question: Question, given: dict[str, str | None]) -> dict[str, Value]:
     """Values of the parameters that are given. Raises UsageError for those that the question does not take."""
-    from frazil.cli.ui.arguments import point_in_time
+    from frazil.text.times import point_in_time
 
     now = datetime.now(UTC)
     taken = {parameter.name: parameter for parameter in question.parameters}

@@ -54,10 +54,10 @@ def backfill(
     become dead letters as its errors.tolerance says; without that nothing is stored. With --table the rows of an
     Iceberg table, as it is now, are computed in place of the topic's records. A Spark is started and stopped again.
     """
-    from frazil.cli.ui.arguments import point_in_time
     from frazil.connectors.connector import open_connector
     from frazil.declare.providers import ConfigProviders
     from frazil.engine.on_demand import spark_on_demand
+    from frazil.text.times import point_in_time
 
     if table and (since or until):
         raise UsageError("the rows of a table have no time of Kafka: --table goes without --from and --to")

@@ -268,12 +268,12 @@ class _Look:
 @contextmanager
 def _looked(meant: Meant, count: int | None = None, config: Path | None = None) -> Iterator[_Look]:
     """Read which dead letters are open, with progress on standard error."""
-    from frazil.cli.ui.arguments import point_in_time
     from frazil.cli.ui.letter_connectors import Connectors
     from frazil.clients.kafka import topics as kafka_topics
     from frazil.pipeline.letters.choice import Choice
     from frazil.pipeline.letters.log import LetterLog
     from frazil.pipeline.letters.queues import chosen_topics
+    from frazil.text.times import point_in_time
 
     settings = Settings.load()
     now = datetime.now(UTC)

@@ -31,10 +31,10 @@ def report(
     Calls, errors, bytes per bucket, slowest calls, top talkers, sign-ins, refusals, deletions and changes. The page
     needs no network. The questions behind it are those of `ask`; exit code 1 when the catalog or Trino do not answer.
     """
-    from frazil.cli.ui.arguments import point_in_time
     from frazil.minio.report.build import build
     from frazil.minio.report.page import html
     from frazil.minio.report.panels import Span
+    from frazil.text.times import point_in_time
 
     now = datetime.now(UTC)
     span = Span(point_in_time(since, now), now if until is None else point_in_time(until, now))

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from frazil.cli.ui.arguments import point_in_time
 from frazil.cli.ui.console import consent
 from frazil.cli.ui.table_access import TableArgument, Writers, YesOption, open_table, told_by_catalog
 from frazil.cli.verbs.tables import ALTER, BACK, MAIN, BranchOption, tables
@@ -16,6 +15,7 @@ from frazil.environment.settings import Settings
 from frazil.errors import UsageError
 from frazil.text.amounts import counted
 from frazil.text.instants import shown
+from frazil.text.times import point_in_time
 
 if TYPE_CHECKING:
     from pyiceberg.table import Table

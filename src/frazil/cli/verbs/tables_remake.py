@@ -12,7 +12,7 @@ import typer
 
 from frazil.cli.connect.change import changes_between
 from frazil.cli.connect.lifecycle import Goal, until_state, until_stored
-from frazil.cli.ui.arguments import keys_and_values, seconds
+from frazil.cli.ui.arguments import keys_and_values
 from frazil.cli.ui.console import consent, make_console
 from frazil.cli.ui.progress import progress
 from frazil.cli.ui.table_access import TableArgument, YesOption, open_table, told_by_catalog
@@ -20,6 +20,7 @@ from frazil.cli.verbs.tables import tables
 from frazil.environment.settings import Settings
 from frazil.errors import NotFound, UsageError
 from frazil.text.amounts import counted
+from frazil.text.times import seconds
 
 if TYPE_CHECKING:
     from pyiceberg.catalog import Catalog

@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from frazil.cli.ui.arguments import keys_and_values, point_in_time
+from frazil.cli.ui.arguments import keys_and_values
 from frazil.cli.ui.console import consent
 from frazil.cli.ui.output import ListOption, Output, OutputOption, as_text, show, show_table
 from frazil.cli.ui.program import group
@@ -17,6 +17,7 @@ from frazil.cli.ui.worker_connectors import worker_connectors
 from frazil.environment.settings import Settings
 from frazil.errors import AlreadyExists, FrazilError, UsageError
 from frazil.text.amounts import counted
+from frazil.text.times import point_in_time
 
 _FEW = 10
 _INTERNAL = "__"
