@@ -122,8 +122,9 @@ def test_life_of_a_source_connector(
             patiently(lambda: client.create("lines", source, "RUNNING"))
             with pytest.raises(AlreadyExists, match="Connector lines already exists"):
                 client.create("lines", SINK, "RUNNING")
-            eventually(lambda: "lines" in client.expanded())  # no status yet: 404, as Kafka Connect answers
-            eventually(lambda: client.status("lines")["tasks"][0:1])
+            # Until it runs its status is 404, as Kafka Connect answers.
+            eventually(lambda: client.expanded().get("lines", {"status": {}})["status"].get("tasks"))
+            assert len(client.status("lines")["tasks"]) == 1
             assert client.connectors() == ["lines", "sink"]
             assert set(client.expanded()["lines"]) == {"info", "status"}
             assert client.info("lines")["type"] == "source"
