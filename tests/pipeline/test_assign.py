@@ -32,7 +32,7 @@ def columns() -> Values:
     struct = pa.array(
         ROWS, pa.struct([("kind", pa.string()), ("in", pa.struct([("kind", pa.string())])), ("n", pa.int64())])
     )
-    made = Columns(struct, Struct(()), np.array(POSITIONS), one_by_one)
+    made = Columns(struct=struct, shape=Struct(()), at=np.array(POSITIONS), read=one_by_one)
     return Values([b'{"kind":"db.b"}', None], [1, 7], columns=[made])
 
 

@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from frazil.pipeline.convert.strict import ConversionError
 from frazil.pipeline.route import Assigned, Router
-from frazil.pipeline.values import Columns, Ints, Values
+from frazil.pipeline.values import Columns, Ints, Part, Values
 
 
 @dataclass
@@ -51,13 +51,18 @@ def assign(route: Router, topic: str, values: Values) -> Routed:
     return result
 
 
-def _grouped(route: Router, topic: str, columns: Columns) -> tuple[Assigned, Ints] | None:
+def _grouped(route: Router, topic: str, columns: Part) -> tuple[Assigned, Ints] | None:
     """Assign one record for all that are alike; and the one for each row. None where that takes the records."""
     path = route.rule.path
     if route.rule.topic_pattern:
         names = [topic] if columns.topics is None else sorted(set(columns.topics))
         given = columns.topics or [topic] * len(columns)
-        return route.assign([b""] * len(names), lambda: names), np.array([names.index(one) for one in given])
+        assigned = route.assign([b""] * len(names), lambda: names)
+        if assigned.failed and not isinstance(columns, Columns):
+            return None
+        return assigned, np.array([names.index(one) for one in given])
+    if not isinstance(columns, Columns):
+        return None
     found: pa.Array = columns.struct
     for name in path:
         place = found.type.get_field_index(name) if pa.types.is_struct(found.type) else -1
@@ -77,7 +82,7 @@ def _nested(path: Sequence[str], value: Any) -> Any:
     return value
 
 
-def _put(result: Routed, columns: Columns, assigned: Assigned, groups: Ints) -> None:
+def _put(result: Routed, columns: Part, assigned: Assigned, groups: Ints) -> None:
     def numbers(chosen: Sequence[int]) -> Ints:
         return np.flatnonzero(np.isin(groups, chosen))
 

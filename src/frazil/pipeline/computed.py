@@ -65,7 +65,8 @@ class Computed:
         def read(some: Ints) -> Prepared:
             return Prepared(Values(self._texts(numbers[some]), some.tolist(), shapes=[self.shape] * len(some)))
 
-        return Prepared(Values([], at=[], columns=[Columns(struct, self.shape, np.arange(len(rows)), read)]))
+        columns = Columns(struct=struct, shape=self.shape, at=np.arange(len(rows)), read=read)
+        return Prepared(Values([], at=[], columns=[columns]))
 
     def _texts(self, numbers: Ints) -> list[bytes]:
         """Write rows as JSON, as records with schemas have them."""

@@ -119,7 +119,8 @@ def opened(
         whole = _compiled(run.schema).type
         if isinstance(whole, Struct):
             left[run.indexes] = False
-            made.append(Columns(run.struct, whole, run.indexes, partial(_read, rows, envelope, run.indexes)))
+            read = partial(_read, rows, envelope, run.indexes)
+            made.append(Columns(struct=run.struct, shape=whole, at=run.indexes, read=read))
     payloads: list[bytes | None] = []
     shapes: list[Struct | None] = []
     kept: list[int] = []

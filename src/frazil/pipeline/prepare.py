@@ -16,9 +16,12 @@ def prepare(
 ) -> Prepared:
     """Open the envelope of records, and transform them.
 
-    With `envelope` they come with schemas, which what transformations leave keeps. With `columns` values may be such.
+    With `envelope` they come with schemas, which what transformations leave keeps. With `columns` values may be such,
+    and those without a schema may still have their transformations before them.
     """
     chain = None if transforms is None else transformer(transforms)
+    if chain is not None and envelope is None:
+        return chain.unread(rows) if columns else chain.transform(rows)
     columns &= chain is None or chain.takes_columns
     values, failed = opened(rows, envelope, columns=columns) if envelope is not None else (Values(rows.values), [])
     if chain is None:

@@ -13,23 +13,26 @@ from frazil.pipeline.convert.declared import declared, overlaid, settled
 from frazil.pipeline.convert.decode import Decoded, DecodeSpec, combined, decoder
 from frazil.pipeline.convert.fitting import fits, fitted
 from frazil.pipeline.convert.origins import with_origins
+from frazil.pipeline.transforms import unread
+from frazil.pipeline.transforms.unread import Unread
 from frazil.pipeline.types import Struct
-from frazil.pipeline.values import Columns, Ints, Values
+from frazil.pipeline.values import Columns, Ints, Part, Values
 
 
 def decoded(values: Values, spec: DecodeSpec, changes: ChangeSpec | None = None) -> Decoded:
     """Decode values for a table; the positions in the result are those in the rows."""
     parts, shapes = [], _shapes(values)
-    for columns in values.columns:
-        found, left = _fitted(columns, spec, changes)
-        if len(left) < len(columns):
+    for part in values.columns:
+        found, left = _at_once(part, spec, changes)
+        if len(left) < len(part):
             parts.append(found)
-        shapes.append(columns.shape)
+        if isinstance(part, Columns) or len(left) < len(part):
+            shapes.append(part.shape if isinstance(part, Columns) else None)
         if len(left):
-            read = columns.only(left).one_by_one()
-            part = _decoded(read.values, spec, changes)
-            part.rejected += read.failed
-            parts.append(part)
+            read = part.only(left).one_by_one()
+            others = _decoded(read.values, spec, changes)
+            others.rejected += read.failed
+            parts.append(others)
             shapes += _shapes(read.values)
     if values.values or not parts:
         parts.append(_decoded(values, spec, changes))
@@ -49,11 +52,19 @@ def _shapes(values: Values) -> list[Struct | None]:
     return [shape for value, shape in pairs if value is not None and (shape is not None or value != b"null")]
 
 
-def _fitted(columns: Columns, spec: DecodeSpec, changes: ChangeSpec | None) -> tuple[Decoded, Ints]:
-    """Decode columns; also the numbers of the rows that have to be decoded one by one."""
+def _at_once(part: Part, spec: DecodeSpec, changes: ChangeSpec | None) -> tuple[Decoded, Ints]:
+    """Decode values at once; also the numbers of the rows that have to be decoded one by one."""
+    if changes is None and isinstance(part, Columns):
+        return _fitted(part, spec)
+    if changes is None and isinstance(part, Unread):
+        return unread.read(part, spec)
+    return Decoded(arrow_schema(spec.struct).empty_table()), np.arange(len(part))
+
+
+def _fitted(columns: Columns, spec: DecodeSpec) -> tuple[Decoded, Ints]:
     nothing = Decoded(arrow_schema(spec.struct).empty_table())
     missing = settled(spec, columns.shape) if spec.evolve else {}
-    if changes is not None or missing is None or not fits(columns.shape, spec):
+    if missing is None or not fits(columns.shape, spec):
         return nothing, np.arange(len(columns))
     if missing:  # the rows are for a table that has these columns
         return nothing, np.zeros(0, np.int64)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Protocol, TypeAlias
+from typing import Any, Protocol, Self, TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -37,7 +37,7 @@ class Values:
     at: Sequence[int] | None = None
     topics: Sequence[str] | None = None
     shapes: Sequence[Struct | None] | None = None
-    columns: Sequence[Columns] = ()
+    columns: Sequence[Part] = ()
 
     def position(self, index: int) -> int:
         """Give the position in the rows of the record that a value is from."""
@@ -103,16 +103,13 @@ class Values:
         )
 
 
-@dataclass(frozen=True)
-class Columns:
-    """Values of records with one schema: `struct` has one row for each of `at`, positions in the rows they are from.
+@dataclass(frozen=True, kw_only=True)
+class Part:
+    """Values that are read at once; `at` are the positions in the rows that they are from.
 
-    `shape` says what the members are. `topics` are those of `Values`. `read` gives the values of some rows, by their
-    numbers, one by one.
+    `topics` are those of `Values`. `read` gives the values of some rows, by their numbers, one by one.
     """
 
-    struct: pa.StructArray
-    shape: Struct
     at: Ints
     read: Callable[[Ints], Prepared]
     topics: Sequence[str] | None = None
@@ -120,13 +117,12 @@ class Columns:
     def __len__(self) -> int:
         return len(self.at)
 
-    def only(self, numbers: Ints) -> Columns:
+    def only(self, numbers: Ints) -> Self:
         """Keep some of the rows."""
         if len(numbers) == len(self):
             return self
         return replace(
             self,
-            struct=self.struct.take(pa.array(numbers)),
             at=self.at[numbers],
             read=lambda some: self.read(numbers[some]),
             topics=None if self.topics is None else [self.topics[number] for number in numbers.tolist()],
@@ -135,6 +131,19 @@ class Columns:
     def one_by_one(self) -> Prepared:
         """Give the values of all rows one by one."""
         return self.read(np.arange(len(self)))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Columns(Part):
+    """Values of records with one schema: `struct` has one row for each, `shape` says what the members are."""
+
+    struct: pa.StructArray
+    shape: Struct
+
+    def only(self, numbers: Ints) -> Self:
+        """Keep some of the rows."""
+        kept = super().only(numbers)
+        return kept if kept is self else replace(kept, struct=self.struct.take(pa.array(numbers)))
 
 
 @dataclass(frozen=True)

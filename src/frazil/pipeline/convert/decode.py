@@ -17,6 +17,7 @@ from typing import Any
 
 import arro3.io
 import msgspec
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -108,16 +109,18 @@ def combined(parts: Sequence[Decoded]) -> Decoded:
 
 
 @lru_cache(maxsize=256)
-def decoder(spec: DecodeSpec) -> RecordDecoder:
-    """Give the decoder for a spec, with what it has learnt about the records so far."""
-    return RecordDecoder(spec)
+def decoder(spec: DecodeSpec, strict: frozenset[str] = frozenset()) -> RecordDecoder:
+    """Give the decoder for a spec, with what it has learnt about the records so far; `strict` as it has it."""
+    return RecordDecoder(spec, strict)
 
 
 class RecordDecoder:
     """Decodes chunks of JSON records for one table."""
 
-    def __init__(self, spec: DecodeSpec) -> None:
+    def __init__(self, spec: DecodeSpec, strict: frozenset[str] = frozenset()) -> None:
+        """Make a decoder; the columns `strict` are never read from source text, which takes more for what they are."""
         self._spec = spec
+        self._never_raw = strict
         self._columns = {f.name: f for f in spec.struct.fields}
         self._schema = arrow_schema(spec.struct)
         self._strict = Converter(
@@ -156,22 +159,15 @@ class RecordDecoder:
 
         With `fitting` the verdict on all of them is known: they fit the columns.
         """
-        care, records = ({}, []) if fitting and not self._raw else self._judge_all(rows)
-        raw_values = self._convert_raw(records, care) if self._raw else {}
-        if care:
-            kept = [index for index in range(len(rows)) if index not in care]
-            raw_values = {name: [values[i] for i in kept] for name, values in raw_values.items()}
-        else:
-            kept = list(range(len(rows)))
-        tables = self._read_plain([rows[i] for i in kept] if care else rows, kept, raw_values, care)
-
+        care: dict[int, Exception] = {}
+        tables, kept = self._decode_plain(rows, care, fitting=fitting)
         result = Decoded(self._schema.empty_table())
         with _without_collector():
             strict_rows, strict_positions = self._convert_strictly(rows, care, result)
             if strict_rows:
                 tables.append(pa.Table.from_pylist(strict_rows, schema=self._schema))
             strict_rows.clear()
-        result.positions = [*(index for index in kept if index not in care), *strict_positions] if care else kept
+        result.positions = [*kept, *strict_positions] if care else kept
         if tables:
             result.table = tables[0] if len(tables) == 1 else pa.concat_tables(tables)
             if self._spec.mapper is not None:
@@ -179,15 +175,35 @@ class RecordDecoder:
         self._learn_from(care, len(rows))
         return result
 
-    def _judge_all(self, rows: Sequence[bytes | None]) -> tuple[dict[int, Exception], list[Any]]:
-        """Find the records that need care; give the judged ones too where raw columns are to be taken from them."""
+    def plain(self, rows: Sequence[bytes | None]) -> tuple[pa.Table, np.ndarray[Any, np.dtype[np.int64]]]:
+        """Decode the records that are plain, and nothing else; also their numbers."""
         care: dict[int, Exception] = {}
+        tables, kept = self._decode_plain(rows, care)
+        self._learn_from(care, len(rows))
+        return pa.concat_tables([self._schema.empty_table(), *tables]), np.array(kept, np.int64)
+
+    def _decode_plain(
+        self, rows: Sequence[bytes | None], care: dict[int, Exception], *, fitting: bool = False
+    ) -> tuple[list[pa.Table], Sequence[int]]:
+        """Decode the records that are plain, in their order; also their numbers. The others are put into `care`."""
+        records = [] if fitting and not self._raw else self._judge_all(rows, care)
+        raw_values = self._convert_raw(records, care) if self._raw else {}
+        if care:
+            kept = [index for index in range(len(rows)) if index not in care]
+            raw_values = {name: [values[i] for i in kept] for name, values in raw_values.items()}
+        else:
+            kept = list(range(len(rows)))
+        tables = self._read_plain([rows[i] for i in kept] if care else rows, kept, raw_values, care)
+        return tables, [index for index in kept if index not in care] if care else kept
+
+    def _judge_all(self, rows: Sequence[bytes | None], care: dict[int, Exception]) -> list[Any]:
+        """Put the records that need care there; give the judged ones where raw columns are to be taken from them."""
         records: deque[Any] = deque(maxlen=None if self._raw else 0)
         waiting = iter(rows)
         while True:
             try:
                 records.extend(map(self._judge, waiting))  # type: ignore[arg-type]
-                return care, list(records)
+                return list(records)
             except _NOT_PLAIN as error:
                 care[len(rows) - length_hint(waiting) - 1] = error
                 records.append(None)
@@ -337,7 +353,8 @@ class RecordDecoder:
                 if name is not None:
                     self._failures[name] += 1
         often = max(_LEARN_AFTER, self._seen * _LEARN_SHARE)
-        learnt = [name for name, count in self._failures.items() if count >= often or name in self._raw]
+        found = (name for name, count in self._failures.items() if count >= often or name in self._raw)
+        learnt = [name for name in found if name not in self._never_raw]
         learnt = learnt[: len(self._columns) - 1]  # arrow-json reads no records without columns
         if set(learnt) != self._raw.keys():
             self._learn(learnt)

@@ -7,22 +7,28 @@ from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 
 import msgspec
+import numpy as np
 
 from frazil.clients.kafka.headers import Headers
 from frazil.pipeline.convert.strict import ConversionError, StageError, parse_object
+from frazil.pipeline.poison import step
 from frazil.pipeline.rows import Rows
-from frazil.pipeline.transforms.columns import ApplyToBlock, Block, members_of
+from frazil.pipeline.transforms.columns import ApplyToBlock, Block, changed, members_of
 from frazil.pipeline.transforms.declaration import PredicateConfig, TransformChain, TransformConfig
 from frazil.pipeline.transforms.headers import header_reader
 from frazil.pipeline.transforms.keys import key_reader
 from frazil.pipeline.transforms.plugin import Test
-from frazil.pipeline.transforms.record import Apply, Json, Record, raw_bytes, read_as_text, with_types
+from frazil.pipeline.transforms.record import Apply, Json, Record, is_nothing, raw_bytes, read_as_text, with_types
 from frazil.pipeline.transforms.registry import PREDICATES, TRANSFORMATIONS
 from frazil.pipeline.transforms.shapes import Shapes
+from frazil.pipeline.transforms.unread import Shown, Unread
 from frazil.pipeline.types import Struct, Type, Typed
-from frazil.pipeline.values import Columns, Ints, Prepared, Values
+from frazil.pipeline.values import Columns, Ints, Part, Prepared, Values
 
 _REFUSED = (ValueError, ArithmeticError, msgspec.MsgspecError)
+_FEW = 32
+"""Records that cost no more one by one than at once."""
+_MOST_TOPICS = 1000
 
 
 @lru_cache(maxsize=16)
@@ -55,19 +61,48 @@ class Transformer:
         built = [_compiled_columns(config) for config in chain.steps]
         looks = chain.reads_keys or bool(chain.header)
         self._columns = None if looks or None in built else [one for one in built if one is not None]
+        self._of_json = not chain.value_is_text and all(TRANSFORMATIONS[step.name].of_json for step in chain.steps)
+        self._shown: dict[str, Shown] = {}
 
     @property
     def takes_columns(self) -> bool:
         """Whether values may be columns."""
         return self._columns is not None
 
+    def unread(self, rows: Rows) -> Prepared:
+        """Leave values, which come without a schema, to be transformed when they are decoded, as far as they may be."""
+        steps = self._columns if self._of_json and len(rows) >= _FEW else None
+        topics = [rows.topic] * len(rows)
+        after = None if steps is None else changed(Block({}, topics, rows.partition, rows.offsets, rows.stamps), steps)
+        if steps is None or after is None:
+            return self.transform(rows)
+        nothing = [index for index, value in enumerate(rows.values) if is_nothing(value)]
+        found = self._read(rows, np.array(nothing, np.int64))
+        if len(self._shown) >= _MOST_TOPICS:
+            self._shown.clear()
+        part = Unread(
+            at=np.arange(len(rows)),
+            read=partial(self._read, rows),
+            topics=after.topics,
+            rows=rows,
+            steps=steps,
+            shown=self._shown.setdefault(rows.topic, Shown()),
+        ).only(np.delete(np.arange(len(rows)), nothing))
+        return replace(found, values=replace(found.values, columns=[part]))
+
+    def _read(self, rows: Rows, numbers: Ints) -> Prepared:
+        """Transform some of the rows one by one."""
+        own = numbers.tolist()
+        with step("transform"):
+            return self.transform(rows, Values([rows.values[index] for index in own], own))
+
     def prepared(self, rows: Rows, read: Values) -> Prepared:
         """Transform values that may be columns."""
-        columns: list[Columns] = []
-        left: list[Columns] = []
+        columns: list[Part] = []
+        left: list[Part] = []
         for one in read.columns:
-            changed = self._changed(rows, one)
-            (left if changed is None else columns).append(changed or one)
+            after = self._changed(rows, one) if isinstance(one, Columns) else None
+            (left if after is None else columns).append(after or one)
         others = replace(read, columns=left).one_by_one()
         found = self.transform(rows, others.values)
         return replace(
@@ -83,13 +118,11 @@ class Transformer:
         at = columns.at
         members = members_of(columns.struct, columns.shape)
         block = Block(members, topics, rows.partition, rows.offsets[at], rows.stamps[at])
-        for apply in self._columns or ():
-            changed = apply(block)
-            if changed is None or not changed.members:
-                return None
-            block = changed
+        after = changed(block, self._columns or ())
+        if after is None or not after.members:
+            return None
         read = partial(self._again, rows, columns)
-        return replace(columns, struct=block.struct(), shape=block.shape, topics=block.topics, read=read)
+        return replace(columns, struct=after.struct(), shape=after.shape, topics=after.topics, read=read)
 
     def _again(self, rows: Rows, columns: Columns, numbers: Ints) -> Prepared:
         """Transform records of columns one by one."""
@@ -218,9 +251,21 @@ def _compiled(config: TransformConfig) -> Apply:
 
 def _compiled_columns(config: TransformConfig) -> ApplyToBlock | None:
     build = TRANSFORMATIONS[config.name].columns
-    if build is None or config.part == "key" or config.predicate is not None:
+    if build is None or config.part == "key":
         return None
-    return build(dict(config.settings))
+    apply = build(dict(config.settings))
+    if config.predicate is None:
+        return apply
+    asked, negate = PREDICATES[config.predicate.name].columns, config.negate
+    if asked is None:
+        return None
+    test = asked(dict(config.predicate.settings))
+
+    def conditional(block: Block) -> Block | None:
+        found = test(block)
+        return None if found is None else block if found is negate else apply(block)
+
+    return conditional
 
 
 def _test(config: PredicateConfig) -> Test:

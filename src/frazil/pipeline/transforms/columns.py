@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from frazil.pipeline.types import Field, Scalar, Struct, Type
+from frazil.pipeline.types import Field, Struct, Type
 
 if TYPE_CHECKING:  # a process that only reads configurations does without
     import pyarrow as pa
@@ -63,6 +63,24 @@ ApplyToBlock: TypeAlias = Callable[[Block], Block | None]
 """Changes values at once; None where each record has to be looked at."""
 
 
+TestBlock: TypeAlias = Callable[[Block], bool | None]
+"""Asks for all records at once; None where they are not all alike."""
+
+
+def changed(block: Block, steps: Sequence[ApplyToBlock]) -> Block | None:
+    """Change values by one step after the other; None where each record has to be looked at."""
+    for apply in steps:
+        after = apply(block)
+        if after is None:
+            return None
+        block = after
+    return block
+
+
+def one_by_one(block: Block) -> None:
+    """Say that each record has to be looked at."""
+
+
 def same(block: Block) -> Block:
     """Leave values as they are."""
     return block
@@ -76,8 +94,3 @@ def members_of(array: pa.StructArray, shape: Struct) -> dict[str, Member]:
 def without(block: Block, names: Sequence[str]) -> Block:
     """Leave members out."""
     return block.having({name: member for name, member in block.members.items() if name not in names})
-
-
-def is_plain(type_: Type) -> bool:
-    """Whether values are what they look like: no times, and nothing with members or elements."""
-    return isinstance(type_, Scalar) and not type_.origin

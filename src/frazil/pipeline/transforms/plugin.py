@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from frazil.declare.definition import Key, Value
-from frazil.pipeline.transforms.columns import ApplyToBlock
+from frazil.pipeline.transforms.columns import ApplyToBlock, TestBlock
 from frazil.pipeline.transforms.record import Apply, Part, Record
 
 Options = Mapping[str, Value]
@@ -98,11 +98,12 @@ class Transformation(Plugin):
     its value. `makes_objects`: the value may be text before it. `makes_types`: it leaves values whose type their text
     does not show. `writes_operation`: it says in `OPERATION` what a record does to its row. `reads_headers`: the
     values of headers make a difference. `columns` builds what changes values that are columns, if there is a way; it
-    has the keys of the plugin.
+    has the keys of the plugin. `of_json`: it does so too where no schema says which fields there are.
     """
 
     build: Callable[[Options, Part], Apply] | None
     columns: Callable[[Options], ApplyToBlock] | None = None
+    of_json: bool = False
     warnings: Callable[[str, Options], Iterator[str]] = nothing
     reads_keys: Callable[[Options], bool] = never
     makes_objects: bool = False
@@ -113,9 +114,13 @@ class Transformation(Plugin):
 
 @dataclass(frozen=True, kw_only=True)
 class Predicate(Plugin):
-    """A predicate; `reads_headers`: it asks for the headers of records."""
+    """A predicate; `columns` builds what asks for many records at once, if there is a way.
+
+    `reads_headers`: it asks for the headers of records.
+    """
 
     build: Callable[[Options], Test]
+    columns: Callable[[Options], TestBlock] | None = None
     packages: tuple[str, ...] = (f"{KAFKA[0]}.predicates",)
     reads_headers: bool = False
 

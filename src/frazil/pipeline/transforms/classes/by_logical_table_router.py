@@ -41,4 +41,5 @@ BY_LOGICAL_TABLE_ROUTER = Transformation(
     check=check_replacement("topic.regex", "topic.replacement"),
     build=lambda options, part: _renames(options)[0],
     columns=lambda options: _renames(options)[1],
+    of_json=True,
 )

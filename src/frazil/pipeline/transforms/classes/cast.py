@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from frazil.declare.definition import Key, invalid_value
 from frazil.pipeline.convert import legacy_scalars, scalars, temporal
 from frazil.pipeline.schemas.connect import DATE, TIME, TIMESTAMP
-from frazil.pipeline.transforms.columns import ApplyToBlock, Block, is_plain
+from frazil.pipeline.transforms.columns import ApplyToBlock, Block
 from frazil.pipeline.transforms.plugin import KEY_OR_VALUE, REPLACE_NULL, Options, Problems, Transformation, items
 from frazil.pipeline.transforms.record import (
     Apply,
@@ -111,14 +111,20 @@ def _columns(options: Options) -> ApplyToBlock:
 
 
 def _cast(array: pa.Array, type_: Type, kind: str) -> pa.Array | None:
-    """Cast whole numbers to others or to text; None for what has to be looked at one by one."""
+    """Leave what is of the type, and cast whole numbers and booleans; None for what has to be looked at one by one."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    if not is_plain(type_) or array.type not in (pa.int32(), pa.int64()):
+    if not isinstance(type_, Scalar) or type_.origin:
         return None
-    if kind == "string":
+    if type_ == _RESULTS[kind] and type_.kind in ("string", "boolean", "double"):
+        return array
+    if kind == "string" and type_.kind in ("int", "long", "boolean"):
         return array.cast(pa.string())
+    if type_.kind not in ("int", "long"):
+        return None
+    if kind == "float64":
+        return array.cast(pa.float64(), safe=False)
     if not kind.startswith("int"):
         return None
     limits, most = pc.min_max(array).as_py(), 1 << (int(kind[3:]) - 1)
@@ -309,5 +315,6 @@ CAST = Transformation(
     check=_check,
     build=_build,
     columns=_columns,
+    of_json=True,
     makes_types=lambda options: True,
 )

@@ -24,4 +24,5 @@ DROP_HEADERS = Transformation(
     check=not_empty("headers"),
     build=_build,
     columns=lambda options: same,
+    of_json=True,
 )

@@ -57,4 +57,5 @@ HEADER_FROM = Transformation(
     check=_check,
     build=_build,
     columns=_columns,
+    of_json=True,
 )

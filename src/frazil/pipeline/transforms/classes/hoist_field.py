@@ -22,7 +22,8 @@ def _build(options: Options, part: Part) -> Apply:
 
 
 def _columns(options: Options) -> ApplyToBlock:
-    return lambda block: block.having({text(options, "field"): (block.struct(), block.shape)})
+    name = text(options, "field")
+    return lambda block: block.having({name: (block.struct(), block.shape)}) if block.members else None
 
 
 HOIST_FIELD = Transformation(

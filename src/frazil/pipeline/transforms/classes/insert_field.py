@@ -88,4 +88,5 @@ INSERT_FIELD = Transformation(
     check=_check,
     build=_build,
     columns=_columns,
+    of_json=True,
 )

@@ -23,4 +23,5 @@ INSERT_HEADER = Transformation(
     ),
     build=_build,
     columns=lambda options: same,
+    of_json=True,
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from decimal import Decimal, InvalidOperation
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from frazil.declare.definition import Key
 from frazil.declare.validators import non_empty
@@ -26,6 +26,9 @@ from frazil.pipeline.transforms.record import (
     retyped,
 )
 from frazil.pipeline.types import STRING, Scalar, Type, Typed
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 _MASKS: Mapping[str, Any] = {"string": "", "boolean": False}
 _EMPTY: Mapping[int, bytes] = {0x22: b'""', 0x7B: b"{}", 0x5B: b"[]", 0x74: b"false", 0x66: b"false"}
@@ -70,7 +73,7 @@ def _columns(options: Options) -> ApplyToBlock:
             if name not in members:
                 continue
             array, type_ = members[name]
-            masked = _masked(type_) if given is None else str(given) if type_ == STRING else None
+            masked = _masked(array, type_) if given is None else str(given) if type_ == STRING else None
             if masked is None:
                 return None
             nothing, value = pa.scalar(None, array.type), pa.scalar(masked, array.type)
@@ -80,9 +83,13 @@ def _columns(options: Options) -> ApplyToBlock:
     return apply
 
 
-def _masked(type_: Type) -> Any:
-    """Give what all values of a type become; None where their JSON tells."""
-    if not isinstance(type_, Scalar) or type_.kind in ("float", "double", "binary"):
+def _masked(array: pa.Array, type_: Type) -> Any:
+    """Give what all values become; None where their JSON tells, as it does of numbers that are none."""
+    import pyarrow.compute as pc
+
+    if not isinstance(type_, Scalar) or type_.kind == "binary":
+        return None
+    if type_.kind in ("float", "double") and pc.all(pc.is_finite(array)).as_py() is False:
         return None
     return _MASKS.get(type_.kind, 0)
 
@@ -141,4 +148,5 @@ MASK_FIELD = Transformation(
     check=not_empty("fields"),
     build=_build,
     columns=_columns,
+    of_json=True,
 )

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from frazil.declare.definition import Key
 from frazil.declare.validators import all_of, java_regular_expression, non_empty
+from frazil.pipeline.transforms.columns import Block, TestBlock
 from frazil.pipeline.transforms.plugin import Options, Predicate, Test, text
-from frazil.pipeline.transforms.record import Record
+from frazil.pipeline.transforms.record import Record, is_nothing
 from frazil.text.java_regex import compile_java
-
-_BLANKS = b" \t\r\n"
 
 
 def _has_header_key(options: Options) -> Test:
@@ -25,17 +24,18 @@ HAS_HEADER_KEY = Predicate(
 )
 
 
-def _is_tombstone(record: Record) -> bool:
-    """The value is null, or the JSON text `null`."""
-    value = record.value
-    return value is None or (isinstance(value, bytes) and len(value) < 64 and value.strip(_BLANKS) == b"null")
-
-
 RECORD_IS_TOMBSTONE = Predicate(
     name="RecordIsTombstone",
     documentation="True for a record whose value is null.",
     build=lambda options: _is_tombstone,
+    columns=lambda options: lambda block: False,
 )
+
+
+def _is_tombstone(record: Record) -> bool:
+    """The value is null, or the JSON text `null`."""
+    value = record.value
+    return value is None or (isinstance(value, bytes) and len(value) < 64 and is_nothing(value))
 
 
 def _topic_name_matches(options: Options) -> Test:
@@ -44,9 +44,20 @@ def _topic_name_matches(options: Options) -> Test:
     return lambda record: pattern.matches(record.topic)
 
 
+def _topic_names_match(options: Options) -> TestBlock:
+    pattern = compile_java(text(options, "pattern"))
+
+    def test(block: Block) -> bool | None:
+        found = {pattern.matches(topic) for topic in set(block.topics)}
+        return found.pop() if len(found) == 1 else None
+
+    return test
+
+
 TOPIC_NAME_MATCHES = Predicate(
     name="TopicNameMatches",
     documentation="True when the expression matches the whole name of the topic.",
     keys=(Key("pattern", "STRING", "Regular expression.", validator=all_of(non_empty, java_regular_expression)),),
     build=_topic_name_matches,
+    columns=_topic_names_match,
 )

@@ -65,4 +65,5 @@ REGEX_ROUTER = Transformation(
     check=check_replacement("regex", "replacement"),
     build=lambda options, part: _renames(options)[0],
     columns=lambda options: _renames(options)[1],
+    of_json=True,
 )

@@ -39,14 +39,11 @@ def _columns(options: Options) -> ApplyToBlock:
     exclude, include = frozenset(items(options, "exclude")), frozenset(items(options, "include"))
     renames = dict(pair.split(":") for pair in items(options, "renames"))
 
-    def apply(block: Block) -> Block:
-        return block.having(
-            {
-                renames.get(name, name): member
-                for name, member in block.members.items()
-                if name not in exclude and (not include or name in include)
-            }
-        )
+    def apply(block: Block) -> Block | None:
+        """Leave it to the records which of two fields is the later one, where both get one name."""
+        kept = [name for name in block.members if name not in exclude and (not include or name in include)]
+        members = {renames.get(name, name): block.members[name] for name in kept}
+        return block.having(members) if len(members) == len(kept) else None
 
     return apply
 
@@ -80,4 +77,5 @@ REPLACE_FIELD = Transformation(
     warnings=_warnings,
     build=_build,
     columns=_columns,
+    of_json=True,
 )

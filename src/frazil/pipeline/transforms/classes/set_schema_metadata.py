@@ -44,4 +44,5 @@ SET_SCHEMA_METADATA = Transformation(
     check=_check,
     build=_build,
     columns=lambda options: same,
+    of_json=True,
 )

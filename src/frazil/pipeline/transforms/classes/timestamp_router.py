@@ -5,22 +5,46 @@ The new topic is what later predicates and transformations see; positions and co
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from frazil.declare.definition import Key, invalid_value
+from frazil.pipeline.transforms.columns import ApplyToBlock, Block
 from frazil.pipeline.transforms.plugin import DATE_FORMAT, Options, Problems, Transformation, text
 from frazil.pipeline.transforms.record import Apply, DataError, Part, Record
 from frazil.text.java_dates import JavaDateFormat
 
 
-def _build(options: Options, part: Part) -> Apply:
+def _renamer(options: Options) -> Callable[[str, int], str]:
     template = text(options, "topic.format")
     form = JavaDateFormat(text(options, "timestamp.format"))
 
-    def apply(record: Record) -> None:
+    def renamed(topic: str, timestamp: int) -> str:
         try:
-            stamp = form.format(record.timestamp * 1_000_000)
+            stamp = form.format(timestamp * 1_000_000)
         except ValueError as error:
-            raise DataError(f"the record's timestamp {record.timestamp}: {error}") from None
-        record.topic = template.replace("${topic}", record.topic).replace("${timestamp}", stamp)
+            raise DataError(f"the record's timestamp {timestamp}: {error}") from None
+        return template.replace("${topic}", topic).replace("${timestamp}", stamp)
+
+    return renamed
+
+
+def _build(options: Options, part: Part) -> Apply:
+    renamed = _renamer(options)
+
+    def apply(record: Record) -> None:
+        record.topic = renamed(record.topic, record.timestamp)
+
+    return apply
+
+
+def _columns(options: Options) -> ApplyToBlock:
+    renamed = _renamer(options)
+
+    def apply(block: Block) -> Block | None:
+        try:
+            return block.sent_to(list(map(renamed, block.topics, block.stamps.tolist())))
+        except DataError:
+            return None
 
     return apply
 
@@ -50,4 +74,6 @@ TIMESTAMP_ROUTER = Transformation(
     ),
     check=_check,
     build=_build,
+    columns=_columns,
+    of_json=True,
 )

@@ -27,4 +27,5 @@ VALUE_TO_KEY = Transformation(
     check=not_empty("fields"),
     build=_build,
     columns=lambda options: same,
+    of_json=True,
 )

@@ -1,0 +1,230 @@
+"""Transformations of plain JSON as columns, beside those of the same records one by one."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from random import Random
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from frazil.pipeline.convert.decode import DecodeSpec
+from frazil.pipeline.prepare import prepare
+from frazil.pipeline.rows import Rows
+from frazil.pipeline.shaped import decoded
+from frazil.pipeline.task_spec import ANY_COLUMNS
+from frazil.pipeline.transforms import unread
+from frazil.pipeline.transforms.declaration import TransformChain
+from frazil.pipeline.transforms.unread import Unread
+from frazil.pipeline.types import STRING, Field, List, Map, Scalar, Struct, Type
+from tests.pipeline.kafka_rows import Row, chunk
+from tests.pipeline.transforms.chains import Step, chain
+
+FIELDS: dict[str, Type] = {
+    "i": Scalar("int"),
+    "l": Scalar("long"),
+    "s": STRING,
+    "b": Scalar("boolean"),
+    "d": Scalar("double"),
+    "f": Scalar("float"),
+    "at": Scalar("timestamptz"),
+    "day": Scalar("date"),
+    "price": Scalar("decimal", precision=9, scale=2),
+    "in": Struct((Field("i", Scalar("long")), Field("s", STRING))),
+    "tags": List(STRING),
+    "m": Map(STRING, Scalar("long")),
+}
+MORE: dict[str, Type] = {
+    "j": Scalar("int"),
+    "t": STRING,
+    "p": Scalar("int"),
+    "o": Scalar("long"),
+    "ts": Scalar("timestamptz"),
+    "c": STRING,
+}
+STEPS: dict[str, list[Mapping[str, str]]] = {
+    "ReplaceField$Value": [{"exclude": "b,x"}, {"include": "i,s,in,l,at", "renames": "i:j"}, {"renames": "i:s,s:i"},
+                           {"renames": "l:o,x:c"}, {"renames": "s:t"}, {"renames": "i:j,l:j"}, {"exclude": "in,tags,m"}],
+    "MaskField$Value": [{"fields": "i,l,s,b"}, {"fields": "d,f"}, {"fields": "at,price"}, {"fields": "in,tags"},
+                        {"fields": "s,t", "replacement": "*"}, {"fields": "i,b", "replacement": "7"}, {"fields": "x"}],
+    "InsertField$Value": [{"topic.field": "t", "partition.field": "p!", "offset.field": "o", "timestamp.field": "ts"},
+                          {"static.field": "c", "static.value": "5"}, {"static.field": "i", "static.value": "5"},
+                          {"timestamp.field": "l"}, {"static.field": "new", "static.value": "v"}],
+    "Cast$Value": [{"spec": "i:int64,l:string"}, {"spec": "l:int32"}, {"spec": "d:string"}, {"spec": "i:int8,x:int8"},
+                   {"spec": "b:string,l:float64"}, {"spec": "s:string,d:float64,b:boolean"}, {"spec": "at:int64"}],
+    "SetSchemaMetadata$Value": [{"schema.name": "n"}],
+    "HeaderFrom$Value": [{"fields": "i,x", "headers": "a,b", "operation": "move"}],
+    "InsertHeader": [{"header": "h", "value.literal": "v"}],
+    "ValueToKey": [{"fields": "i"}],
+    "RegexRouter": [{"regex": "(.)", "replacement": "$1$1"}],
+    "TimestampRouter": [{"timestamp.format": "yyyyMMddHHmmss"}],
+    "Filter": [{"predicate": "none"}, {"predicate": "tt"}],
+}  # fmt: skip
+PREDICATES = {
+    "predicates": "none,tt",
+    "predicates__none__type": "org.apache.kafka.connect.transforms.predicates.RecordIsTombstone",
+    "predicates__tt__type": "org.apache.kafka.connect.transforms.predicates.TopicNameMatches",
+    "predicates__tt__pattern": "tt.*",
+}
+ODD = [
+    "null", "-0", "0", "1.0", "1e3", "-0.0", "1e400", "1e-400", "0.1234567890123456789", str(2**31), str(2**63),
+    str(10**40), '"5"', '"true"', '""', "true", "[]", "{}", "[1,null]", '{"i":{"s":[1.50]}}', '"\\ud800"', '"\\u00e9"',
+    '"\U00020000"', '"\\ud840\\udc00"', '"2024-01-01"', '"2024-01-01T00:00:00Z"', '"1970-01-01T00:00:00.5+01:00"', "1.50",
+]  # fmt: skip
+BROKEN = [
+    b"",
+    b" ",
+    b"[1]",
+    b"5",
+    b'{"i":',
+    b'{"i":1} x',
+    b'{"zz":"\xff"}',
+    b"\0",
+    b" null ",
+    b"null" + b" " * 90,
+    None,
+]
+
+
+def valid(name: str, chance: Random) -> Any:
+    match name:
+        case "i" | "l":
+            return chance.randrange(-100, 100) if chance.random() < 0.9 else chance.randrange(2**31)
+        case "b":
+            return chance.random() < 0.5
+        case "d" | "f":
+            return chance.choice([0.5, 2.25, 7])
+        case "at":
+            return f"2024-01-0{chance.randrange(1, 9)}T10:00:00Z"
+        case "day":
+            return "2024-02-29"
+        case "price":
+            return chance.randrange(1000) / 4
+        case "in":
+            return {"i": 5, "s": "inside"}
+        case "tags":
+            return ["a"] * chance.randrange(3)
+        case "m":
+            return {"k": 1}
+        case _:
+            return chance.choice(["", "é", "x", "some text", None])
+
+
+def record(chance: Random, names: list[str], odd: float) -> bytes | None:
+    if chance.random() < odd / 3:
+        return chance.choice(BROKEN)
+    pairs = [(name, json.dumps(valid(name, chance))) for name in names if chance.random() < 0.97]
+    if chance.random() < 0.1:
+        chance.shuffle(pairs)
+    if chance.random() < odd:
+        for _ in range(chance.randint(1, 2)):
+            name = chance.choice([*FIELDS, *MORE, "x", "zzz", "I", "", "a.b", 'q"', "new"])
+            pairs.insert(chance.randrange(len(pairs) + 1), (name, chance.choice(ODD)))
+    space = chance.choice(["", "", " "])
+    return f"{{{','.join(f'{json.dumps(name)}{space}:{text}{space}' for name, text in pairs)}}}".encode()
+
+
+def rows_of(chance: Random, *, odd: float = 0.2) -> Rows:
+    names = [name for name in [*FIELDS, "x"] if chance.random() < 0.8] or ["i"]
+    values = [record(chance, names, odd) for _ in range(chance.choice([40, 150]))]
+    return chunk([Row(100 + at, value, 1_700_000_000_000 + at * 7) for at, value in enumerate(values)])
+
+
+def spec_of(chance: Random) -> DecodeSpec:
+    fields = [Field(name, type_) for name, type_ in {**FIELDS, **MORE}.items() if chance.random() < 0.85]
+    others: dict[str, Type] = {"l": STRING, "i": Scalar("long"), "o": STRING, "ts": Scalar("long")}
+    for at, each in enumerate(fields):
+        if each.name in others and chance.random() < 0.2:
+            fields[at] = Field(each.name, others[each.name])
+        elif chance.random() < 0.05:
+            fields[at] = Field(each.name, each.type, required=True)
+        elif chance.random() < 0.03:
+            fields[at] = Field(f"{each.name}_", each.type, aliases=(each.name,))
+    ignored = ("x",) if chance.random() < 0.2 else ()
+    return DecodeSpec(
+        Struct((*fields, Field("more", STRING)), ignored),
+        evolve=chance.random() < 0.5,
+        loosen=chance.random() < 0.3,
+        any_case=chance.random() < 0.15,
+        legacy=chance.random() < 0.15,
+    )
+
+
+def told(rows: Rows, steps: TransformChain, spec: DecodeSpec, *, columns: bool) -> tuple[Any, int]:
+    """All that becomes of records; and how many were changed at once."""
+    prepared = prepare(rows, steps, envelope=None, columns=columns)
+    values = prepared.values
+    found = decoded(values, spec)
+    topics: dict[int, str] = {}
+    for part in values.columns:
+        topics |= dict(zip(part.at.tolist(), part.topics or [], strict=True))
+    if values.topics is not None:
+        topics |= {values.position(index): topic for index, topic in enumerate(values.topics)}
+    stored = sorted(zip(found.positions, map(repr, found.table.to_pylist()), strict=True))
+    failed = [*prepared.failed, *found.rejected]
+    bad = sorted((at, str(error), getattr(error, "origin", None), error.path) for at, error in failed)
+    many = sum(len(part) - len(unread.read(part, spec)[1]) for part in values.columns if isinstance(part, Unread))
+    topics = {at: topic for at, topic in topics.items() if at not in dict(failed)}
+    shown = sorted(found.unknown.items()), found.absent, sorted(found.seen.items())
+    return (shown, topics, stored, bad, sorted(prepared.dropped), sorted(found.skipped)), many
+
+
+def compared(steps: list[Step], rows: Rows, spec: DecodeSpec) -> int:
+    found = chain(*steps, **(PREDICATES if any("predicate" in keys for _, keys in steps) else {}))
+    at_once, many = told(rows, found, spec, columns=True)
+    assert at_once == told(rows, found, spec, columns=False)[0]
+    assert told(rows, found, spec, columns=True)[0] == at_once
+    return many
+
+
+def whole(**types: Type) -> DecodeSpec:
+    columns = {**FIELDS, **MORE, **types}
+    return DecodeSpec(Struct(tuple(Field(name, type_) for name, type_ in columns.items())), evolve=False)
+
+
+@pytest.mark.parametrize("step", [(name, keys) for name, several in STEPS.items() for keys in several])
+def test_one_step(step: Step) -> None:
+    for seed in range(8):
+        chance = Random(seed)
+        compared([step], rows_of(chance), spec_of(chance))
+    compared([step], rows_of(Random(1)), ANY_COLUMNS)
+
+
+@given(st.integers(0, 2**40))
+def test_chains(seed: int) -> None:
+    chance = Random(seed)
+    names = chance.choices(list(STEPS), k=chance.randint(1, 4))
+    rows, spec = rows_of(chance, odd=chance.choice([0.02, 0.2, 0.6])), spec_of(chance)
+    compared([(name, chance.choice(STEPS[name])) for name in names], rows, spec)
+
+
+@pytest.mark.parametrize(
+    "steps",
+    [
+        [("ReplaceField$Value", {"exclude": "in,x", "renames": "i:j,at:ts"}), ("MaskField$Value", {"fields": "s,d,l,b"})],
+        [("Cast$Value", {"spec": "l:string,d:float64,b:boolean,s:string"}), ("RegexRouter", STEPS["RegexRouter"][0])],
+        [("InsertField$Value", STEPS["InsertField$Value"][0]), ("SetSchemaMetadata$Value", {"schema.name": "n"})],
+        [("TimestampRouter", {}), ("Filter", {"predicate": "none"}), ("MaskField$Value", {"fields": "s", "replacement": "*"})],
+    ],
+)  # fmt: skip
+def test_columns_stay_columns(steps: list[Step]) -> None:
+    types = {"l": STRING} if steps[0][0] == "Cast$Value" else {}
+    assert (
+        compared(steps, chunk([Row(n, record(Random(n), [*FIELDS, "x"], 0)) for n in range(100)]), whole(**types))
+        == 100
+    )
+
+
+def test_odd_records_leave_the_others_columns() -> None:
+    rows = chunk([Row(n, record(Random(n), [*FIELDS], 0)) for n in range(100)] + [Row(100 + n, b"5") for n in range(9)])
+    assert compared([("MaskField$Value", {"fields": "s"})], rows, whole()) == 100
+
+
+def test_fields_that_come_later_become_columns() -> None:
+    steps: list[Step] = [("MaskField$Value", {"fields": "s"})]
+    first, later = [[Row(n, record(Random(n), names, 0)) for n in range(100)] for names in (["i"], ["i", "s", "d"])]
+    assert compared(steps, chunk(first), whole()) == 100
+    assert compared(steps, chunk(later), whole()) == 100
