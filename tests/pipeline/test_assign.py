@@ -63,8 +63,7 @@ def test_columns_go_where_their_records_go(route: Route, at_once: bool) -> None:
 
 def test_values_that_fail_on_the_way_are_told() -> None:
     error = ConversionError("", "no")
-    made = Columns(
-        pa.array([{"n": 1}]), Struct(()), np.array([4]), lambda _: Prepared(Values([], []), (), [(4, error)])
-    )
+    failing = Prepared(Values([], []), (), [(4, error)])
+    made = Columns(struct=pa.array([{"n": 1}]), shape=Struct(()), at=np.array([4]), read=lambda _: failing)
     found = assign(Router(Route(("n",), (("db.t", ".*"),))), "t", Values([], [], columns=[made]))
     assert told(found) == ({}, 0, 0, [(4, "no")])

@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from frazil.pipeline.computed import Computed, Places
 from frazil.pipeline.types import Field, List, Map, Scalar, Struct
+from frazil.pipeline.values import Columns
 
 SHAPE = Struct(
     (
@@ -61,6 +62,7 @@ def test_values_one_by_one_are_json_with_every_digit() -> None:
     zeros = np.zeros(2, np.int64)
     (rows,) = computed.chunks(Places(zeros, zeros, np.array([4, 3]), zeros), ["t"])
     (columns,) = computed.prepared(rows).values.columns
+    assert isinstance(columns, Columns)
     assert columns.struct.field("n").to_pylist() == [1, 2]
     read = computed.prepared(rows.take([0, 1])).values.columns[0].one_by_one().values
     assert [read.position(index) for index in range(2)] == [0, 1]

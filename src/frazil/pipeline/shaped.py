@@ -31,7 +31,7 @@ def decoded(values: Values, spec: DecodeSpec, changes: ChangeSpec | None = None)
         if len(left):
             read = part.only(left).one_by_one()
             others = _decoded(read.values, spec, changes)
-            others.rejected += read.failed
+            others.failed += read.failed
             parts.append(others)
             shapes += _shapes(read.values)
     if values.values or not parts:

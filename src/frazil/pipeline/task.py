@@ -131,8 +131,8 @@ class _TableOutput(Bookings):
             with step("write", self.name):
                 self._files.encode_largest()
 
-    def take(self, rows: Rows, values: Values) -> None:
-        """Decode the values of `rows`, and write them."""
+    def take(self, rows: Rows, values: Values, failing: Bookings | None) -> None:
+        """Decode the values of `rows`, and write them; book those that are none after all on `failing`."""
         if self.result.overflow:
             return
         values, pills = sound(self._pills, rows, values, self.name)
@@ -159,6 +159,8 @@ class _TableOutput(Bookings):
         if not one_each:
             found = found.whole()
         self.refuse(rows, [*refused, *found.rejected])
+        if failing is not None:
+            failing.refuse(rows, found.failed)
         self.skip("tombstone", len(found.skipped))
         if found.unknown:
             self.result.seen.update(found.seen)
@@ -259,7 +261,7 @@ class _TableGroup:
                 each.refuse(rows, prepared.failed)
         if self._route is None:
             for table in self.tables.values():
-                table.take(rows, prepared.values)
+                table.take(rows, prepared.values, table)
         else:
             self._assign(self._route, rows, prepared.values, missing)
 
@@ -269,7 +271,7 @@ class _TableGroup:
         for name, part in assigned.tables.items():
             table = self.tables.get(name)
             if table is not None:
-                table.take(rows, part)
+                table.take(rows, part, self.rest)
             elif self.rest is not None and name not in self._known and self._closed:
                 error = ConversionError("", f"{name!r} is not a table of this connector: {self._closed}")
                 self.rest.refuse(rows, [(position, error) for position in part.positions()])
@@ -283,11 +285,12 @@ class _TableGroup:
     def _discover(self, name: str, rows: Rows, values: Values, found: NewColumns) -> None:
         """Find the columns that a table would need for values when it is made; without its poison pills, which the
         table refuses when it is there."""
-        if self.discover is None:
+        if self.discover is None or self.rest is None:
             return
         values, _ = sound(self._pills, rows, values, name)
         with step("convert", name):
             shown = decoded(values, self.discover)
+            self.rest.refuse(rows, shown.failed)
             found.doubtful |= _is_doubtful(values, shown, self.discover)
             found.seen.update(shown.seen)
             if self._transforms is not None:
@@ -363,7 +366,7 @@ def _refused(values: Values, reason: str) -> Decoded:
     """Refuse every record with a value for the same reason."""
     read = values.one_by_one()
     values = read.values
-    result = Decoded(pa.table({}), list(read.failed))
+    result = Decoded(pa.table({}), failed=list(read.failed))
     for index, value in enumerate(values.values):
         if value is None or value.strip(b" \t\r\n") == b"null":
             result.skipped.append(values.position(index))

@@ -67,7 +67,7 @@ def told(rows: Rows, found: RegistryConverter, spec: DecodeSpec, *, columns: boo
         if pa.types.is_timestamp(field.type):
             table = table.set_column(number, field.name, table.column(number).cast(pa.int64()))
     stored = sorted(zip(result.positions, map(repr, table.to_pylist()), strict=True))
-    refused = sorted((index, str(error)) for index, error in [*failed, *result.rejected])
+    refused = sorted((index, str(error)) for index, error in [*failed, *result.failed, *result.rejected])
     return (stored, refused, result.skipped, result.absent), many
 
 

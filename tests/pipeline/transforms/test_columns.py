@@ -97,7 +97,7 @@ def told(rows: Rows, steps: TransformChain, envelope: RegistryConverter, *, colu
     fields = tuple(Field(path[0], type_) for path, type_ in sorted(missing.items()))
     table = decoded(values, DecodeSpec(Struct((*fields, Field("more", STRING))), evolve=True))
     stored = sorted(zip(table.positions, map(repr, table.table.to_pylist()), strict=True))
-    failed = sorted((at, str(error)) for at, error in [*prepared.failed, *table.rejected])
+    failed = sorted((at, str(error)) for at, error in [*prepared.failed, *table.failed, *table.rejected])
     shown = {path: shape(type_) for path, type_ in missing.items()}
     return (shown, topics, stored, failed, sorted(prepared.dropped), table.skipped), sum(map(len, values.columns))
 

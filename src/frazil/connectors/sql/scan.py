@@ -76,7 +76,7 @@ class ScannedTopic:
             prepared = prepare(rows, self.transforms, envelope=self.envelope, columns=True)
         with step("convert"):
             found = decoded(prepared.values, DecodeSpec(self.columns, evolve=False, empties="lenient"))
-        return found, prepared.dropped, [*prepared.failed, *found.rejected]
+        return found, prepared.dropped, [*prepared.failed, *found.failed, *found.rejected]
 
     def scan(self, rows: Rows, pills: PoisonPills, refused: Refused, books: Bookings) -> pa.RecordBatch | None:
         """Make a batch of the records that are sound, and book the others; None where there are none."""

@@ -72,7 +72,7 @@ class Decoded:
     `unknown` are fields without a column, and columns that are too narrow with the type that would do; `absent` are
     required columns without a value. When there are any, the rows are not yet what the records say. `seen` is how many
     records have an unknown field, and what is inside of it. `positions` are those of the rows, in the order of the
-    table.
+    table. `failed` are those that transformations, or the converter, could not make a value of.
     """
 
     table: pa.Table
@@ -82,6 +82,7 @@ class Decoded:
     absent: set[infer.Path] = field(default_factory=set)
     positions: Sequence[int] = ()
     seen: infer.Seen = field(default_factory=Counter)
+    failed: list[tuple[int, ConversionError]] = field(default_factory=list)
 
     def whole(self) -> Decoded:
         """Leave out the rows of records that have a rejected row, and all rejections of a record but the first."""
@@ -105,6 +106,7 @@ def combined(parts: Sequence[Decoded]) -> Decoded:
         set[infer.Path]().union(*(part.absent for part in parts)),
         [position for part in parts for position in part.positions],
         sum((part.seen for part in parts), infer.Seen()),
+        sorted((one for part in parts for one in part.failed), key=lambda one: one[0]),
     )
 
 

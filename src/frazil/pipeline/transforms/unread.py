@@ -30,6 +30,8 @@ _MOST_FIELDS = 1000
 _LEARN_SHARE = 0.05
 """Part of the records of a chunk that are left, from which on they show what the next ones may have."""
 _PLAIN = ("boolean", "int", "long", "float", "double", "string")
+_UNREADABLE = re.compile(r'["\\\0-\x1f]')
+"""Characters of names that the verdict on records cannot express."""
 _MINUS_ZERO = re.compile(rb"-0\s*[,}]")
 _object = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
 
@@ -45,13 +47,13 @@ class Shown:
         for value in values[:: len(values) // _SAMPLE + 1]:
             try:
                 members = _object(value or b"")
-                found = {name: infer.infer(bytes(raw)) for name, raw in members.items()}
             except (msgspec.MsgspecError, ValueError, RecursionError):
                 continue  # it is refused where it is transformed
-            for name, type_ in found.items():
-                if name in self.types or (
-                    len(self.types) < _MOST_FIELDS and not any(c in '"\\' or c < " " for c in name)
-                ):
+            for name, raw in members.items():
+                fits_in = len(self.types) < _MOST_FIELDS and not _UNREADABLE.search(name)
+                if name in self.types or fits_in:
+                    text = bytes(raw)
+                    type_ = infer.NOTHING if text[0] in b"{[" else infer.infer(text)
                     self.types[name] = infer.merge(self.types.get(name), type_)
 
 
