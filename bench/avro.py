@@ -42,7 +42,9 @@ from frazil.pipeline.shaped import decoded
 from frazil.pipeline.transforms.declaration import TransformChain
 from frazil.pipeline.types import Struct
 
-Reader = Literal["json", "avro", "avro-one-by-one", "json-transforms", "avro-transforms"]
+Reader = Literal[
+    "json", "avro", "avro-one-by-one", "json-transforms", "json-transforms-one-by-one", "avro-transforms"
+]
 Parse = Callable[[Sequence[bytes]], pa.Table]
 
 TITLES: dict[Reader, str] = {
@@ -50,6 +52,7 @@ TITLES: dict[Reader, str] = {
     "avro": "Avro, the same records",
     "avro-one-by-one": "Avro, one by one",
     "json-transforms": "JSON, ReplaceField, InsertField, MaskField and Cast",
+    "json-transforms-one-by-one": "JSON, the same transforms, record by record",
     "avro-transforms": "Avro, the same transforms",
 }
 _MOST_RECORDS = 200_000
@@ -187,12 +190,12 @@ def _main(count: int, reader: Reader, folder: Path) -> None:
         os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
     pa.set_cpu_count(1)
     pa.set_io_thread_count(1)
-    transforms = iceberg_sink_config(CONFIG).transforms if reader.endswith("transforms") else None
+    transforms = iceberg_sink_config(CONFIG).transforms if "transforms" in reader else None
     is_json = reader.startswith("json")
     values = list(map(as_json, orders(count))) if is_json else _as_avro(orders(count))
     with _registry() as url, tempfile.TemporaryDirectory(dir=folder) as target:
         envelope = None if is_json else RegistryConverter(_CLASS, "AVRO", RegistryAccess((url,)))
-        parse = parser(envelope, transforms, columns=reader != "avro-one-by-one")
+        parse = parser(envelope, transforms, columns=not reader.endswith("one-by-one"))
         limit = run(values, parse, Path(target) / "avro.parquet", TITLES[reader])
     print(json.dumps(asdict(limit)))
 

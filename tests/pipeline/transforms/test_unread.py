@@ -249,6 +249,27 @@ def test_texts_and_numbers_are_masked_as_what_they_are() -> None:
     assert compared([MASK], rows, whole()) == 200
 
 
+def test_texts_that_are_cast_to_texts_go_to_any_column() -> None:
+    rows = chunk([Row(number, b'{"i":"5","at":"2024-01-01T00:00:00Z","s":"x"}') for number in range(100)])
+    assert compared([("Cast$Value", {"spec": "i:string,at:string"})], rows, whole()) == 0
+    assert compared([("Cast$Value", {"spec": "i:string,s:string"})], rows, whole(i=STRING)) == 100
+
+
+def test_what_has_no_column_yet_brings_one() -> None:
+    rows, spec = chunk(plain_rows(["i", "new"])), replace(whole(), evolve=True)
+    for name in ("InsertField$Value", "MaskField$Value"):
+        keys = {"static.field": "c2", "static.value": "v", "fields": "new"}
+        assert compared([(name, keys)], rows, spec) == 0
+    assert compared([MASK], rows, spec) < 10
+    assert compared([("ReplaceField$Value", {"exclude": "new"})], rows, spec) == 100
+
+
+def test_null_is_nothing_however_many_blanks_are_around_it() -> None:
+    rows = chunk([*plain_rows(["i"]), Row(100, b"null" + b" " * 90), Row(101, b" null"), Row(102, None)])
+    steps: list[Step] = [("ValueToKey", {"fields": "i"}), ("Filter", {"predicate": "none"}), MASK]
+    assert compared(steps, rows, whole()) == 100
+
+
 def test_two_fields_for_one_column() -> None:
     values = [b'{"i":1}', b'{"I":2}', b'{"i":1,"I":2}', b'{"j":1}', b'{"s":"x","i":3}']
     rows = chunk([Row(number, values[number % 5]) for number in range(200)])

@@ -70,13 +70,13 @@ class Unread(Part):
 class _Plan:
     """How to read records: `source` are their fields, of which transformations look at `opened`.
 
-    `passing` are the names, as transformations leave them, of the fields that columns get as they are.
+    `passing` are the fields that columns get as they are: their names, and those that transformations give them.
     """
 
     opened: set[str]
     source: list[Field] = field(default_factory=list)
     ignored: list[str] = field(default_factory=list)
-    passing: dict[str, str] = field(default_factory=dict)
+    passing: dict[str, tuple[str, str]] = field(default_factory=dict)
 
 
 def read(part: Unread, spec: DecodeSpec) -> tuple[Decoded, Ints]:
@@ -106,9 +106,10 @@ def _read(part: Unread, spec: DecodeSpec, values: Sequence[bytes | None]) -> tup
     if after is None:
         return nothing
     rest = Struct(tuple(each for each in spec.struct.fields if each.name not in plan.passing))
-    columns = {name: after.members[output][0] for name, output in plan.passing.items()}
+    columns = {column: members[name][0] for column, (name, _) in plan.passing.items()}
     if rest.fields:
-        others = after.having({n: member for n, member in after.members.items() if n not in plan.passing.values()})
+        passed = {output for _, output in plan.passing.values()}
+        others = after.having({name: member for name, member in after.members.items() if name not in passed})
         own = replace(spec, struct=rest)
         if not fits(others.shape, own):
             return nothing
@@ -182,7 +183,7 @@ def _plan(part: Unread, spec: DecodeSpec, find: _Finder) -> _Plan | None:
         elif column is not None and column.name not in taken:  # else a record that has the field is for itself
             taken.add(column.name)
             plan.source.append(replace(column, name=name, aliases=None))
-            plan.passing[column.name] = output
+            plan.passing[column.name] = name, output
     return plan
 
 

@@ -117,10 +117,10 @@ def _cast(array: pa.Array, type_: Type, kind: str) -> pa.Array | None:
 
     if not isinstance(type_, Scalar) or type_.origin:
         return None
-    if type_ == _RESULTS[kind] and type_.kind in ("string", "boolean", "double"):
-        return array
-    if kind == "string" and type_.kind in ("int", "long", "boolean"):
+    if kind == "string" and type_.kind in ("int", "long", "boolean", "string"):
         return array.cast(pa.string())
+    if (kind, type_.kind) in (("boolean", "boolean"), ("float64", "double")):
+        return array.cast(array.type)
     if type_.kind not in ("int", "long"):
         return None
     if kind == "float64":
