@@ -150,14 +150,8 @@ class ChangeDecoder:
         self, decoder: RecordDecoder, rows: Sequence[bytes | None], places: Sequence[int], *, deleted: bool
     ) -> Decoded:
         decoded = decoder.decode([rows[place] for place in places])
-        table = decoded.table
-        arrays = [_widened(table, f) for f in self._schema]
-        marked = pa.table(
-            [*arrays, pa.repeat(pa.scalar(deleted), table.num_rows)],
-            schema=pa.schema([*self._schema, pa.field(DELETED, pa.bool_())]),
-        )
         return Decoded(
-            marked,
+            marked(decoded.table, self._schema, deleted=deleted),
             [(places[index], error) for index, error in decoded.rejected],
             [places[index] for index in decoded.skipped],
             decoded.unknown,
@@ -165,6 +159,15 @@ class ChangeDecoder:
             [places[index] for index in decoded.positions],
             decoded.seen,
         )
+
+
+def marked(table: pa.Table, schema: pa.Schema, *, deleted: bool) -> pa.Table:
+    """Make changes of rows that have all columns of a table, or some of them."""
+    arrays = [_widened(table, f) for f in schema]
+    return pa.table(
+        [*arrays, pa.repeat(pa.scalar(deleted), table.num_rows)],
+        schema=pa.schema([*schema, pa.field(DELETED, pa.bool_())]),
+    )
 
 
 def _widened(of: pa.Table | pa.StructArray, wanted: pa.Field) -> pa.Array:

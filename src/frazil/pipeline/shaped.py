@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from frazil.pipeline.changes import ChangeSpec, change_decoder
+from frazil.pipeline.changes import ChangeSpec, change_decoder, marked, with_required_keys
 from frazil.pipeline.convert.arrow import arrow_schema
 from frazil.pipeline.convert.declared import declared, overlaid, settled
 from frazil.pipeline.convert.decode import Decoded, DecodeSpec, combined, decoder
@@ -54,6 +54,10 @@ def _shapes(values: Values) -> list[Struct | None]:
 
 def _at_once(part: Part, spec: DecodeSpec, changes: ChangeSpec | None) -> tuple[Decoded, Ints]:
     """Decode values at once; also the numbers of the rows that have to be decoded one by one."""
+    if changes is not None and changes.operation is None:
+        keyed = replace(spec, struct=with_required_keys(spec.struct, changes.of_deletes))
+        found, left = _at_once(part, keyed, None)
+        return replace(found, table=marked(found.table, arrow_schema(spec.struct), deleted=False)), left
     if changes is None and isinstance(part, Columns):
         return _fitted(part, spec)
     if changes is None and isinstance(part, Unread):

@@ -13,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from frazil.clients.registry.access import RegistryAccess
+from frazil.pipeline.changes import ChangeSpec
 from frazil.pipeline.convert.decode import DecodeSpec
 from frazil.pipeline.prepare import prepare
 from frazil.pipeline.rows import Rows
@@ -84,7 +85,9 @@ def rows_of(chance: Random) -> Rows:
     return chunk([*found, Row(200, None), Row(201, prefix)])
 
 
-def told(rows: Rows, steps: TransformChain, envelope: RegistryConverter, *, columns: bool) -> tuple[Any, int]:
+def told(
+    rows: Rows, steps: TransformChain, envelope: RegistryConverter, changes: ChangeSpec | None, *, columns: bool
+) -> tuple[Any, int]:
     """All that becomes of records; and how many were changed at once."""
     prepared = prepare(rows, steps, envelope=envelope, columns=columns)
     values = prepared.values
@@ -95,7 +98,7 @@ def told(rows: Rows, steps: TransformChain, envelope: RegistryConverter, *, colu
     if values.topics is not None:
         topics |= {values.position(index): topic for index, topic in enumerate(values.topics)}
     fields = tuple(Field(path[0], type_) for path, type_ in sorted(missing.items()))
-    table = decoded(values, DecodeSpec(Struct((*fields, Field("more", STRING))), evolve=True))
+    table = decoded(values, DecodeSpec(Struct((*fields, Field("more", STRING))), evolve=True), changes)
     stored = sorted(zip(table.positions, map(repr, table.table.to_pylist()), strict=True))
     failed = sorted((at, str(error)) for at, error in [*prepared.failed, *table.failed, *table.rejected])
     shown = {path: shape(type_) for path, type_ in missing.items()}
@@ -107,11 +110,11 @@ def shape(type_: Type) -> Any:
     return found if found else str(type_)
 
 
-def compared(registry: Registry, steps: list[Step], seed: int) -> int:
+def compared(registry: Registry, steps: list[Step], seed: int, changes: ChangeSpec | None = None) -> int:
     envelope = RegistryConverter("io.confluent.connect.avro.AvroConverter", "AVRO", RegistryAccess((registry.url,)))
     rows = rows_of(Random(seed))
-    at_once, many = told(rows, chain(*steps), envelope, columns=True)
-    assert at_once == told(rows, chain(*steps), envelope, columns=False)[0]
+    at_once, many = told(rows, chain(*steps), envelope, changes, columns=True)
+    assert at_once == told(rows, chain(*steps), envelope, changes, columns=False)[0]
     return many
 
 
@@ -131,4 +134,5 @@ def test_columns_stay_columns(registry: Registry, name: str) -> None:
 def test_chains(registry: Registry, seed: int) -> None:
     chance = Random(seed)
     names = chance.choices(list(STEPS), k=chance.randint(2, 4))
-    compared(registry, [(name, chance.choice(STEPS[name])) for name in names], seed)
+    changes = chance.choice([None, ChangeSpec((("more",),), None), ChangeSpec((("l",),), None)])
+    compared(registry, [(name, chance.choice(STEPS[name])) for name in names], seed, changes)
