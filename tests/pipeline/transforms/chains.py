@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -34,6 +34,18 @@ def chain(*steps: Step, **more: str) -> TransformChain:
     found = iceberg_sink_config(config(*steps, **more)).transforms
     assert found is not None
     return found
+
+
+def predicates(steps: Sequence[Step]) -> dict[str, str]:
+    """Keys for `more` of the predicates `none`, for tombstones, and `tt`, for topics, where steps ask them."""
+    if not any("predicate" in keys for _, keys in steps):
+        return {}
+    return {
+        "predicates": "none,tt",
+        "predicates__none__type": f"{KAFKA}predicates.RecordIsTombstone",
+        "predicates__tt__type": f"{KAFKA}predicates.TopicNameMatches",
+        "predicates__tt__pattern": "tt.*",
+    }
 
 
 def record(value: bytes | None, **more: Any) -> Record:

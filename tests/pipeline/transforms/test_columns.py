@@ -25,7 +25,7 @@ from frazil.pipeline.types import STRING, Field, Struct, Type, inner_types
 from tests.clients.registry.server import Registry, served
 from tests.pipeline.kafka_rows import Row, chunk
 from tests.pipeline.schemas.avro_documents import written
-from tests.pipeline.transforms.chains import ICEBERG, Step, chain
+from tests.pipeline.transforms.chains import ICEBERG, Step, chain, predicates
 
 FIELDS: dict[str, Any] = {
     "i": "int",
@@ -49,6 +49,7 @@ STEPS: dict[str, list[Mapping[str, str]]] = {
     "Cast$Value": [{"spec": "i:int64,l:string"}, {"spec": "l:int32"}, {"spec": "d:string"}, {"spec": "i:int8,x:int8"},
                    {"spec": "b:string"}, {"spec": "at:int64"}, {"spec": "b:boolean,s:string,d:float64,l:float64"}],
     "TimestampRouter": [{}],
+    "Filter": [{"predicate": "none"}, {"predicate": "tt"}],
     "HeaderFrom$Value": [{"fields": "i,x", "headers": "a,b", "operation": "move"},
                          {"fields": "i", "headers": "a", "operation": "copy"}],
     "InsertHeader": [{"header": "h", "value.literal": "v"}],
@@ -113,8 +114,9 @@ def shape(type_: Type) -> Any:
 def compared(registry: Registry, steps: list[Step], seed: int, changes: ChangeSpec | None = None) -> int:
     envelope = RegistryConverter("io.confluent.connect.avro.AvroConverter", "AVRO", RegistryAccess((registry.url,)))
     rows = rows_of(Random(seed))
-    at_once, many = told(rows, chain(*steps), envelope, changes, columns=True)
-    assert at_once == told(rows, chain(*steps), envelope, changes, columns=False)[0]
+    found = chain(*steps, **predicates(steps))
+    at_once, many = told(rows, found, envelope, changes, columns=True)
+    assert at_once == told(rows, found, envelope, changes, columns=False)[0]
     return many
 
 
