@@ -42,9 +42,7 @@ from frazil.pipeline.shaped import decoded
 from frazil.pipeline.transforms.declaration import TransformChain
 from frazil.pipeline.types import Struct
 
-Reader = Literal[
-    "json", "avro", "avro-one-by-one", "json-transforms", "json-transforms-one-by-one", "avro-transforms"
-]
+Reader = Literal["json", "avro", "avro-one-by-one", "json-transforms", "json-transforms-one-by-one", "avro-transforms"]
 Parse = Callable[[Sequence[bytes]], pa.Table]
 
 TITLES: dict[Reader, str] = {
