@@ -135,14 +135,13 @@ def as_json(order: dict[str, Any]) -> bytes:
     return msgspec.json.encode(order | times | {"day": (start + timedelta(days=order["day"])).date().isoformat()})
 
 
-def _as_avro(values: Iterator[dict[str, Any]]) -> list[bytes]:
+def as_avro(values: Iterator[dict[str, Any]], number: int = 1) -> Iterator[bytes]:
+    """Write orders as Avro behind the number of the schema."""
     plain = fastavro.parse_schema(json.loads(json.dumps(SCHEMA).replace("logicalType", "comment")))
-    found = []
     for value in values:
         out = io.BytesIO()
         fastavro.schemaless_writer(out, plain, value)
-        found.append(b"\0" + struct.pack(">i", 1) + out.getvalue())
-    return found
+        yield b"\0" + struct.pack(">i", number) + out.getvalue()
 
 
 def parser(envelope: Envelope | None, transforms: TransformChain | None, *, columns: bool) -> Parse:
@@ -190,7 +189,7 @@ def _main(count: int, reader: Reader, folder: Path) -> None:
     pa.set_io_thread_count(1)
     transforms = iceberg_sink_config(CONFIG).transforms if "transforms" in reader else None
     is_json = reader.startswith("json")
-    values = list(map(as_json, orders(count))) if is_json else _as_avro(orders(count))
+    values = list(map(as_json, orders(count)) if is_json else as_avro(orders(count)))
     with _registry() as url, tempfile.TemporaryDirectory(dir=folder) as target:
         envelope = None if is_json else RegistryConverter(_CLASS, "AVRO", RegistryAccess((url,)))
         parse = parser(envelope, transforms, columns=not reader.endswith("one-by-one"))

@@ -30,6 +30,7 @@ _PORT_VARIABLES = (
     "ACTUATOR_PORT",
     "SOURCE_CONNECT_PORT",
     "AWS_RDS_PORT",
+    "SCHEMA_REGISTRY_PORT",
 )
 # Everything else of the user's environment and `.env` stays out, above all addresses of other brokers and stores.
 _DOWNLOADS = ("JAVA_HOME", "XDG_CACHE_HOME", "FRAZIL_CACHE", "FRAZIL_IVY_SETTINGS")
@@ -42,7 +43,7 @@ def isolated_settings(home: Path, **variables: str) -> Settings:
     Nothing of the user's environment counts but the downloads.
     """
     kept = {name: os.environ[name] for name in _DOWNLOADS if name in os.environ}
-    names = (*_PORT_VARIABLES, "SOURCE_API_PORT", "TRINO_PORT", "SCHEMA_REGISTRY_PORT")
+    names = (*_PORT_VARIABLES, "SOURCE_API_PORT", "TRINO_PORT")
     ports = dict(zip(names, map(str, unused(len(names))), strict=True))
     env = {**minimal_env(os.environ), **kept, **ports, "FRAZIL_HOME": str(home), **variables}
     return Settings.load(env, env_file=Path(os.devnull))

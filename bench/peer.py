@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
 
@@ -33,6 +33,7 @@ def peer_service(
     plugin: JarSet = ICEBERG_CONNECT,
     group: str | None = None,
     keys: Mapping[str, str] = MappingProxyType({}),
+    converters: Sequence[JarSet] = (),
 ) -> Service:
     """A worker on `Settings.connect_port`, with these keys beside those of `worker_properties`.
 
@@ -40,12 +41,13 @@ def peer_service(
     """
 
     def properties(java: Path, conf: Path, progress: Progress) -> dict[str, str]:
-        resolve(plugin, java, settings.cache, progress, settings.env)
         plugins = conf / "plugins"
         plugins.mkdir(parents=True, exist_ok=True)
-        link = plugins / plugin.name
-        link.unlink(missing_ok=True)
-        link.symlink_to(plugin.folder(settings.cache), target_is_directory=True)
+        for jars in (plugin, *converters):
+            resolve(jars, java, settings.cache, progress, settings.env)
+            link = plugins / jars.name
+            link.unlink(missing_ok=True)
+            link.symlink_to(jars.folder(settings.cache), target_is_directory=True)
         return {**worker_properties(settings, group or f"bench-{uuid.uuid4().hex[:8]}", plugins), **keys}
 
     port = Port(settings.connect_port, "KAFKA_CONNECT_PORT")

@@ -35,6 +35,8 @@ def to_markdown(results: Results) -> str:
         parts += ["## Records that all need care", "", _drains(results.strict), "", *_second(results.strict)]
     if results.malformed:
         parts += ["## Malformed records", "", _drains(results.malformed), "", *_second(results.malformed)]
+    if results.avro:
+        parts += ["## Avro from a registry", "", _drains(results.avro), ""]
     if results.sql:
         parts += ["## SQL in the stream", "", _drains(results.sql), ""]
     if results.spreads:

@@ -262,6 +262,7 @@ class Results:
     audit: list[Drain] = field(default_factory=list)
     strict: list[Drain] = field(default_factory=list)
     malformed: list[Drain] = field(default_factory=list)
+    avro: list[Drain] = field(default_factory=list)
     sql: list[Drain] = field(default_factory=list)
     spreads: list[Spread] = field(default_factory=list)
     questions: list[Question] = field(default_factory=list)
@@ -277,7 +278,7 @@ class Results:
     @property
     def good(self) -> bool:
         """Whether every step ran, and everything is stored once."""
-        drains = [*self.drains, *self.backlog, *self.audit, *self.strict, *self.malformed, *self.sql]
+        drains = [*self.drains, *self.backlog, *self.audit, *self.strict, *self.malformed, *self.avro, *self.sql]
         tables: list[Drain | Latency | ObjectDrain | ObjectRate] = [*drains, *self.latencies]
         tables += [*self.objects, *self.object_rates]
         return not self.failures and all(table.exact for table in tables)

@@ -77,7 +77,7 @@ def measure(settings: Settings, way: Way, records: int, run: str, show: Show) ->
     """Store the records of the topic one way. Raises FrazilError when it fails or does not finish in time."""
     some = way.endswith("-some")
     rows = (records + 1) // 2 if some else records
-    table = WatchedTable(_table(settings, run.replace("-", "_"), SOME if some else COLUMNS))
+    table = WatchedTable(orders_table(settings, run.replace("-", "_"), SOME if some else COLUMNS))
     measured = _spark if way.startswith("spark") else _frazil
     with measured(settings, way, table, run, show) as (sampler, start):
         begin = time.time()
@@ -172,7 +172,8 @@ class _Process(Connector):
         return True
 
 
-def _table(settings: Settings, name: str, columns: str) -> Table:
+def orders_table(settings: Settings, name: str, columns: str = COLUMNS) -> Table:
+    """Make a table with these columns."""
     catalog = connect(settings.catalog_properties())
     catalog.create_namespace_if_not_exists(settings.namespace)
     schema = arrow_schema(parse_columns(columns))

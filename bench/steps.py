@@ -14,9 +14,13 @@ from pyiceberg.table import Table
 from bench.avro import TITLES as AVRO_TITLES
 from bench.avro import Reader as AvroReader
 from bench.avro import measure as measure_avro
+from bench.avro_drain import WAYS as AVRO_WAYS
+from bench.avro_drain import Way as AvroWay
+from bench.avro_drain import fill_topics as fill_avro
+from bench.avro_drain import measure as drain_avro
 from bench.cdc import measure as measure_cdc
 from bench.drain import drain
-from bench.environment import Show
+from bench.environment import Show, running
 from bench.latency import latency
 from bench.limit import Reader
 from bench.limit import measure as measure_limit
@@ -46,6 +50,7 @@ from bench.worker import idle_worker
 from frazil.environment.settings import Settings
 from frazil.errors import FrazilError
 from frazil.minio.records.tables import TableKind
+from frazil.stack.registry import registry_service
 
 DRAINED = (FRAZIL, PEER_1, PEER_2)
 _FLUSH, _SMALL_RECORDS = 25_000, 15_000
@@ -151,6 +156,20 @@ class _Runner:
     def avro(self) -> None:
         for reader in get_args(AvroReader):
             self._step(AVRO_TITLES[reader], partial(self._avro, reader))
+        self._step("registry and orders", self._avro_drains)
+
+    def _avro_drains(self) -> None:
+        """The same orders stored in each way; repeats alternate between them."""
+        with running(registry_service(self._settings), self._show):
+            fill_avro(self._settings, self._plan.records, self._show)
+            for number in range(1, self._plan.repeat + 1):
+                for way in AVRO_WAYS:
+                    self._step(f"{way}-{number}", partial(self._avro_drain, way, f"orders-{way}-{number}"))
+
+    def _avro_drain(self, way: AvroWay, run: str) -> None:
+        result = drain_avro(self._settings, way, self._plan.records, run, self._show)
+        self._results.avro.append(result)
+        self._tell(f"{result.title}: {result.rate:,.0f} rec/s, {result.per_cpu_s:,.0f} records per CPU-s")
 
     def latency(self) -> None:
         for system in (FRAZIL, PEER_1):

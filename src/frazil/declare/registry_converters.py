@@ -32,8 +32,10 @@ SUBJECT_NAMES = {
 ID_WIDTHS = {
     "io.apicurio.registry.serde.Default4ByteIdHandler": 4,
     "io.apicurio.registry.serde.Legacy8ByteIdHandler": 8,
+    "io.apicurio.registry.serde.Legacy4ByteIdHandler": 4,
+    "io.apicurio.registry.serde.DefaultIdHandler": 8,
 }
-"""Bytes of the id in front of a record by Apicurio's classes."""
+"""Bytes of the id in front of a record by Apicurio's classes: two of version 3, two of version 2."""
 
 _URL, _APICURIO = "schema.registry.url", "apicurio.registry."
 _WRITES = "it is for writing"

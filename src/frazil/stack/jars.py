@@ -50,6 +50,7 @@ CONNECT = KAFKA
 ICEBERG_SPARK = JarSet("iceberg-spark")
 CONNECT_FILE = JarSet("connect-file")
 JMX_EXPORTER = JarSet("jmx-exporter")
+AVRO_CONVERTER = JarSet("avro-converter")
 # The plugin needs Hadoop's client, or its tasks die while the connector says RUNNING.
 ICEBERG_CONNECT = JarSet("iceberg-connect", ("hadoop-client-api-3.4.2.jar", "hadoop-client-runtime-3.4.2.jar"))
 

@@ -35,6 +35,7 @@ from frazil.stack.versions import (
     OJDBC,
     REACTIVE_STREAMS,
     REGISTRY,
+    REGISTRY_CONVERTER,
     SKETCHES,
     SLF4J,
     SPARK,
@@ -146,6 +147,8 @@ ROOTS: dict[str, tuple[tuple[str, ...], bool]] = {
         ),
         False,
     ),
+    # What Kafka Connect reads Avro with in the figures.
+    "avro-converter": ((f"io.apicurio:apicurio-registry-utils-converter:{REGISTRY_CONVERTER}",), True),
     "iceberg-connect": (
         (
             *(
@@ -200,7 +203,7 @@ def renew(name: str, settings: Settings) -> Path:
             lines = [f"{coordinate} {sha256(file)} {file.stat().st_size}" for coordinate, file in files.items()]
         else:
             found = {_coordinate(jar.relative_to(target)): jar for jar in target.rglob("*.jar")}
-            wanted = [one for one in found if not (name.startswith("debezium-") and one.startswith(_OF_THE_RUNTIME))]
+            wanted = [one for one in found if not (name.startswith(("debezium-", "avro-")) and one.startswith(_OF_THE_RUNTIME))]
             lines = sorted(f"{coordinate} {sha256(found[coordinate])}" for coordinate in wanted)
     path.write_text(_NOTE + "\n".join(lines) + "\n")
     return path

