@@ -11,10 +11,14 @@ from typing import Any
 
 import fastavro
 import pytest
+from typer.testing import CliRunner
 
+from frazil.cli.main import app
 from frazil.clients.registry.access import RegistryAccess
 from frazil.clients.registry.client import RegistryClient
 from frazil.environment.settings import Settings
+from frazil.minio.generators.schemas import Format
+from frazil.minio.records.tables import API_SCHEMA
 from frazil.pipeline.schemas.protobuf_files import compile_protobuf, message_class, message_of
 from tests.harness import Pipe, Worker, messages
 from tests.waits import eventually
@@ -143,3 +147,40 @@ def test_protobuf_of_two_schemas_fills_one_table(worker: Worker, pipe: Pipe, reg
     assert (rows[3]["part"], rows[3]["at"], rows[3]["payment_0"]) == (None, None, None)
     (letter,) = messages(pipe.settings.bootstrap_servers, f"{pipe.name}-dlq")
     assert letter.offset() == 0
+
+
+CONVERTERS = {
+    Format.AVRO: "io.confluent.connect.avro.AvroConverter",
+    Format.PROTOBUF: "io.confluent.connect.protobuf.ProtobufConverter",
+    Format.JSON_SCHEMA: "io.confluent.connect.json.JsonSchemaConverter",
+}
+
+
+@pytest.mark.parametrize("form", Format)
+def test_generated_records_are_stored_with_the_columns_of_their_schema(
+    worker: Worker, pipe: Pipe, registry: Settings, monkeypatch: pytest.MonkeyPatch, form: Format
+) -> None:
+    env = {"SCHEMA_REGISTRY_URL": registry.registry_url, "API_LOGS_TOPIC": pipe.name}
+    for name, text in (pipe.settings.env | env).items():
+        monkeypatch.setenv(name, text)
+    made = CliRunner().invoke(app, ["generate", "api", "-n", "300", "--format", form])
+    assert made.exit_code == 0 and made.stdout.startswith(f"{pipe.name}-{form}: 300 records"), made.output
+    table = f"acceptance.{pipe.name}_{form.replace('-', '_')}"
+    config = pipe.config(iceberg__tables=table, topics=f"{pipe.name}-{form}")
+    config |= {
+        "iceberg.tables.auto-create-enabled": "true",
+        "value.converter": CONVERTERS[form],
+        "value.converter.schema.registry.url": registry.registry_url,
+    }
+    del config["value.converter.schemas.enable"]
+    worker.client.put_config(pipe.connector, config)
+
+    def stored() -> list[dict[str, Any]]:
+        rows: list[dict[str, Any]] = pipe.catalog().load_table(table).scan().to_arrow().to_pylist()
+        return rows
+
+    eventually(lambda: pipe.catalog().table_exists(table) and len(stored()) == 300)
+    columns = {field.name: str(field.field_type) for field in pipe.catalog().load_table(table).schema().fields}
+    assert columns.keys() == {field.name for field in API_SCHEMA.fields}
+    assert (columns["time"], columns["tags"]) == ("timestamptz", "map<string, string>")
+    assert all(row["time"].year >= 2026 and row["name"] for row in stored())

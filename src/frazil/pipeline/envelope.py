@@ -229,7 +229,7 @@ def _compile(schema: ConnectSchema, left: int = _DEEPEST) -> tuple[Type, Rewrite
         case ConnectSchema(type="struct"):
             members = {member.field or "": _compile(member, left - 1) for member in schema.fields or ()}
             fields = tuple(Field(name, type_) for name, (type_, _) in members.items())
-            return Struct(fields, origin=schema.name or ""), _members(
+            return Struct(fields, origin=schema.name or "", version=schema.version), _members(
                 {name: rewrite for name, (_, rewrite) in members.items() if rewrite}
             )
         case ConnectSchema(type="array", items=ConnectSchema() as items):

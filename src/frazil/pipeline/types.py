@@ -52,11 +52,12 @@ class Scalar:
 
 @dataclass(frozen=True)
 class Struct:
-    """A struct; `ignored` are members that never become columns, `origin` is that of a scalar."""
+    """A struct; `ignored` are members that never become columns, `origin` and `version` are those of its schema."""
 
     fields: tuple[Field, ...]
     ignored: tuple[str, ...] = ()
     origin: str = ""
+    version: int | None = None
 
     def __str__(self) -> str:
         return f"struct<{', '.join(f'{f.name}: {f.type}' for f in self.fields)}>"

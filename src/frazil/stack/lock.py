@@ -203,7 +203,11 @@ def renew(name: str, settings: Settings) -> Path:
             lines = [f"{coordinate} {sha256(file)} {file.stat().st_size}" for coordinate, file in files.items()]
         else:
             found = {_coordinate(jar.relative_to(target)): jar for jar in target.rglob("*.jar")}
-            wanted = [one for one in found if not (name.startswith(("debezium-", "avro-")) and one.startswith(_OF_THE_RUNTIME))]
+            wanted = [
+                one
+                for one in found
+                if not (name.startswith(("debezium-", "avro-")) and one.startswith(_OF_THE_RUNTIME))
+            ]
             lines = sorted(f"{coordinate} {sha256(found[coordinate])}" for coordinate in wanted)
     path.write_text(_NOTE + "\n".join(lines) + "\n")
     return path

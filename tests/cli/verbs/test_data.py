@@ -114,6 +114,8 @@ def test_lines_are_encoded_by_a_schema_that_the_registry_gets(
         (["produce", "-n", "-5"], "-n must be more than 0, not -5"),
         (["generate", "api", "-n", "0"], "-n must be more than 0, not 0"),
         (["generate", "nope"], "unknown kind `nope`; choose one of: api, error, audit, all"),
+        (["generate", "api", "--format", "xml"], "unknown format `xml`; choose one of: avro, protobuf, json-schema"),
+        (["generate", "api", "--format", "avro", "--odd"], "--odd makes records that fit no schema"),
         (["continuous", "-i", "0"], "--interval must be more than 0 seconds, not 0"),
         (["continuous", "-i", "nan"], "--interval must be more than 0 seconds, not nan"),
         (["continuous", "-b", "0"], "--batch must be more than 0, not 0"),

@@ -85,25 +85,68 @@ def test_avro(tmp_path: Path, registry: Registry) -> None:
     assert [(row["n"], str(row["d"]), row["s"]) for row in rows] == [(1, "1.56", "x")] * 2
 
 
+def written(folder: Path, suffix: str = "*.avro") -> dict[str, Any]:
+    """The schema of the only file."""
+    (path,) = folder.rglob(suffix)
+    with path.open("rb") as file:
+        schema: Any = fastavro.reader(file).writer_schema
+    return schema  # type: ignore[no-any-return]
+
+
+CONNECT_DEFAULT = "io.confluent.connect.avro.ConnectDefault"
+
+
 @pytest.mark.parametrize(
-    ("step", "name"),
+    ("step", "name", "version"),
     [
-        ({"type": "ReplaceField$Value", "exclude": "s"}, "R"),
-        ({"type": "SetSchemaMetadata$Value", "schema.name": "a.Other"}, "a.Other"),
-        ({"type": "HoistField$Value", "field": "h"}, "io.confluent.connect.avro.ConnectDefault"),
+        ({"type": "ReplaceField$Value", "exclude": "s"}, "R", 2),
+        ({"type": "SetSchemaMetadata$Value", "schema.name": "a.Other"}, "a.Other", 2),
+        ({"type": "SetSchemaMetadata$Value", "schema.version": "9"}, "R", 9),
+        ({"type": "HoistField$Value", "field": "h"}, CONNECT_DEFAULT, None),
     ],
 )
-def test_avro_of_changed_records_has_the_name_of_their_schema(
-    tmp_path: Path, registry: Registry, step: dict[str, str], name: str
+def test_avro_of_changed_records_has_name_and_version_of_their_schema(
+    tmp_path: Path, registry: Registry, step: dict[str, str], name: str, version: int | None
 ) -> None:
     keys = {f"transforms.a.{key}": value for key, value in step.items()}
     keys |= {"transforms": "a", "transforms.a.type": f"org.apache.kafka.connect.transforms.{step['type']}"}
     made = disk(tmp_path, registry, **{"format.class": FORMAT + "avro.AvroFormat"}, **keys)
     made.run([Row(0, framed(2, TWO)), Row(1, framed(2, TWO))])
-    (path,) = Path(made.store.folder).rglob("*.avro")
-    with path.open("rb") as file:
-        schema = fastavro.reader(file).writer_schema
-    assert isinstance(schema, dict) and schema["name"] == name
+    schema = written(Path(made.store.folder))
+    assert (schema["name"], schema.get("connect.version")) == (name, version)
+    if name == CONNECT_DEFAULT:
+        inner = schema["fields"][0]["type"][1]
+        assert (inner["connect.name"], inner["connect.version"]) == ("R", 2)
+
+
+@pytest.mark.parametrize(("flag", "told"), [("true", ("R", 2)), ("false", (None, None))])
+def test_avro_has_connects_names_unless_they_are_not_wanted(
+    tmp_path: Path, registry: Registry, flag: str, told: tuple[str | None, int | None]
+) -> None:
+    made = disk(tmp_path, registry, **{"format.class": FORMAT + "avro.AvroFormat", "connect.meta.data": flag})
+    made.run([Row(0, framed(2, TWO)), Row(1, framed(2, TWO))])
+    schema = written(Path(made.store.folder))
+    assert (schema["name"], (schema.get("connect.name"), schema.get("connect.version"))) == ("R", told)
+
+
+def test_a_transform_names_the_schema_of_keys(tmp_path: Path, registry: Registry) -> None:
+    step = {"type": "org.apache.kafka.connect.transforms.SetSchemaMetadata$Key", "schema.name": "a.Key"}
+    made = disk(
+        tmp_path,
+        registry,
+        **{
+            "key.converter": "io.confluent.connect.avro.AvroConverter",
+            "key.converter.schema.registry.url": registry.url,
+            "store.kafka.keys": "true",
+            "keys.format.class": FORMAT + "avro.AvroFormat",
+            "flush.size": "1",
+            "transforms": "a",
+            **{f"transforms.a.{key}": value for key, value in step.items()},
+        },
+    )
+    made.run([Row(0, framed(1, ONE), key=framed(4, b"\2"))])
+    schema = written(Path(made.store.folder), "*.keys.avro")
+    assert (schema["name"], schema["fields"][0]["name"]) == ("a.Key", "day")
 
 
 def test_a_new_schema_begins_a_new_object_and_bad_records_are_dead_letters(tmp_path: Path, registry: Registry) -> None:

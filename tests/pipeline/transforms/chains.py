@@ -10,7 +10,7 @@ import msgspec
 from frazil.connectors.iceberg.config.iceberg_sink import iceberg_sink_config
 from frazil.pipeline.transforms.chain import Transformer
 from frazil.pipeline.transforms.declaration import TransformChain
-from frazil.pipeline.transforms.record import Record, raw_bytes
+from frazil.pipeline.transforms.record import UNNAMED, Record, raw_bytes
 from tests.connectors.samples import MINIMAL_SINK
 
 KAFKA = "org.apache.kafka.connect.transforms."
@@ -52,7 +52,8 @@ def record(value: bytes | None, **more: Any) -> Record:
     """A record of topic t, partition 3, offset 42."""
     made = Record()
     made.topic, made.partition, made.offset, made.timestamp = "t", 3, 42, 1_700_000_000_123
-    made.value, made.key, made.headers, made.typed, made.name = value, None, [], False, ""
+    made.value, made.key, made.headers, made.typed = value, None, [], False
+    made.value_schema = made.key_schema = UNNAMED
     for name, given in more.items():
         setattr(made, name, given)
     return made

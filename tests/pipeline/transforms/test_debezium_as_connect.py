@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from frazil.pipeline.convert.strict import ConversionError, parse_object
 from frazil.pipeline.envelope import JsonEnvelope, columns_of, identity_of, opened_one, rewritten
 from frazil.pipeline.transforms.chain import Transformer
-from frazil.pipeline.transforms.record import schema_name, with_types
+from frazil.pipeline.transforms.record import UNNAMED, identity, with_types
 from frazil.pipeline.transforms.shapes import Shapes
 from frazil.pipeline.types import Struct, Typed
 from frazil.stack.jars import CONNECT, resolve
@@ -128,7 +128,7 @@ def ours(steps: list[Step], value: bytes | None) -> Any:
         if value is not None:
             payload, type_ = opened_one(value, JsonEnvelope(), (), TOPIC)
             made.value, made.typed = with_types(parse_object(payload), type_), True
-            made.name = schema_name(Typed(msgspec.Raw(payload), type_)) if type_ else ""
+            made.value_schema = identity(Typed(msgspec.Raw(payload), type_)) if type_ else UNNAMED
         if not Transformer(chain(*steps)).apply(made):
             return None
     except ConversionError as error:
@@ -137,7 +137,7 @@ def ours(steps: list[Step], value: bytes | None) -> Any:
     if made.value is None:
         return made.topic, headers, None
     assert not isinstance(made.value, bytes)
-    types = Shapes().of(made.value, made.name) or Struct(())
+    types = Shapes().of(made.value, made.value_schema) or Struct(())
     return made.topic, headers, (types.origin, shape(types), json.loads(text(made.value) or b""))
 
 

@@ -248,15 +248,6 @@ def test_exclude_wins_over_include() -> None:
     assert "transforms.a.include names y, which transforms.a.exclude leaves out: exclude wins" in warnings(found)
 
 
-def test_a_version_of_a_schema_is_said_to_change_nothing() -> None:
-    found = step("SetSchemaMetadata$Value", schema__version="2")
-
-    assert (
-        "transforms.a.schema.version has no effect here: versions of schemas are not kept through transformations"
-        in warnings(found)
-    )
-
-
 @pytest.mark.parametrize(
     ("more", "count"),
     [

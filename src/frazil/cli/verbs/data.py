@@ -23,7 +23,9 @@ from frazil.text.amounts import counted
 
 if TYPE_CHECKING:
     from frazil.minio.deployment.deploy import Step
+    from frazil.minio.generators.schemas import Format
     from frazil.minio.records.tables import TableKind
+    from frazil.pipeline.schemas.encode import Encode
 
 _KINDS: tuple[TableKind, ...] = ("api", "error", "audit")
 
@@ -101,27 +103,41 @@ def produce(
         typer.echo(f"{settings.topics[kind]}: {counted(acknowledged, 'record')} in {seconds:.1f} s")
 
 
-@verb("generate api -n 100000", "generate all -n 10000 --odd")
+@verb("generate api -n 100000", "generate all -n 10000 --odd", "generate api --format avro")
 def generate(
     kind: Annotated[str, typer.Argument(help="api, error, audit or all.")],
     count: Annotated[int, typer.Option("-n", "--count", help="Records of each kind.")] = 100,
     odd: Annotated[bool, typer.Option("--odd", help=f"{ODD_SHARE:.1%} of the records are odd.")] = False,
+    form: Annotated[
+        str | None, typer.Option("--format", help="avro, protobuf or json-schema, with the schema in the registry.")
+    ] = None,
 ) -> None:
     """Generate records with the mix of a real cluster.
 
-    A summary of the mix follows. With --odd some records are broken, legacy or have new fields.
+    A summary of the mix follows. With --odd some records are broken, legacy or have new fields. With --format they go
+    to topics of their own, such as `apilogs-avro`, as producers with Confluent's serializers write them; the registry
+    is that of SCHEMA_REGISTRY_URL, else the stack's.
     """
     from frazil.minio.generators.odd import ODD_LABEL
+    from frazil.minio.generators.schemas import Format
 
     settings = Settings.load()
     kinds: dict[str, tuple[TableKind, ...]] = {k: (k,) for k in _KINDS} | {"all": _KINDS}
     if kind not in kinds:
         raise UsageError(f"unknown kind `{kind}`; choose one of: {', '.join(kinds)}")
     _check_count(count)
+    if form is not None and form not in tuple(Format):
+        raise UsageError(f"unknown format `{form}`; choose one of: {', '.join(Format)}")
+    if form is not None and odd:
+        raise UsageError("--odd makes records that fit no schema; leave it out with --format")
     total, mixes, started = 0, Counter[str](), time.monotonic()
     for one in kinds[kind]:
-        acknowledged, mix, seconds = send(settings, one, count, ODD_SHARE if odd else 0.0)
-        typer.echo(f"{settings.topics[one]}: {counted(acknowledged, 'record')}, {acknowledged / seconds:,.0f} ops/s")
+        topic, encode = settings.topics[one], None
+        if form is not None:
+            topic = f"{topic}-{form}"
+            encode = _with_schema(settings, one, Format(form), topic)
+        acknowledged, mix, seconds = send(settings, one, count, ODD_SHARE if odd else 0.0, topic, encode)
+        typer.echo(f"{topic}: {counted(acknowledged, 'record')}, {acknowledged / seconds:,.0f} ops/s")
         total += acknowledged
         mixes.update({f"{one} {label}": n for label, n in mix.items()})
     seconds = time.monotonic() - started
@@ -217,19 +233,46 @@ def _check_count(count: int) -> None:
         raise UsageError(f"-n must be more than 0, not {count}")
 
 
-def send(settings: Settings, kind: TableKind, count: int, odd: float = 0.0) -> tuple[int, Counter[str], float]:
-    """Acknowledged records, their mix and the seconds it took."""
+def _with_schema(settings: Settings, kind: TableKind, form: Format, topic: str) -> Encode:
+    """Create a topic when it is missing, register the schema of its values, and make the function that encodes them."""
+    from frazil.clients.kafka.topics import ensure_topics
+    from frazil.clients.registry.access import RegistryAccess
+    from frazil.clients.registry.client import RegistryClient
+    from frazil.minio.generators.schemas import Format, fitted, schema_text
+    from frazil.pipeline.schemas.encode import encoder
+
+    client = RegistryClient(RegistryAccess((settings.registry_url,)))
+    encode = encoder(client, f"{topic}-value", schema_text(kind, form), protobuf=form is Format.PROTOBUF)
+    fit = fitted(form)
+    ensure_topics(settings.bootstrap_servers, {topic: (-1, {})})
+    return lambda record: encode(fit(record))
+
+
+def send(
+    settings: Settings,
+    kind: TableKind,
+    count: int,
+    odd: float = 0.0,
+    topic: str | None = None,
+    encode: Encode | None = None,
+) -> tuple[int, Counter[str], float]:
+    """Send records to a topic, by default that of their kind.
+
+    Gives the acknowledged records, their mix and the seconds it took.
+    """
     from frazil.clients.kafka.produce import RecordProducer
     from frazil.minio.generators.generate import records
 
     mix: Counter[str] = Counter()
-    topic = settings.topics[kind]
+    topic = topic or settings.topics[kind]
     started = time.monotonic()
     with RecordProducer(settings.bootstrap_servers) as producer:
         try:
             with progress(make_console(stderr=True)) as show:
                 made = records(kind, count, odd=odd, mix=mix)
-                acknowledged = producer.send(topic, made, count, lambda done: show(Records(topic, done, count)))
+                acknowledged = producer.send(
+                    topic, map(encode, made) if encode else made, count, lambda done: show(Records(topic, done, count))
+                )
         except KeyboardInterrupt:
             typer.echo(
                 f"{topic}: stopped; at least {producer.acknowledged:,} of {count:,} records are in Kafka", err=True

@@ -154,7 +154,9 @@ class OpenObject:
             return write_avro_values(spool.lines, format_.codec, out)
         if kind == "headers":
             return write_avro(spool.lines, HEADERS, None, format_.codec, out)
-        return write_avro(spool.lines, struct, None if schema is None else schema.name, format_.codec, out)
+        if schema is None:
+            return write_avro(spool.lines, struct, None, format_.codec, out)
+        return self._write_records(schema, format_, spool, out)
 
     def _make_keys(self, format_: FormatConfig, spool: Spool, out: IO[bytes]) -> Refused:
         """Write keys with the types of their schema, where all have the same one."""
@@ -163,10 +165,14 @@ class OpenObject:
         (number,) = self._key_schemas
         schema = self._schemas[number]
         if schema.struct is not None:
-            return write_avro(spool.lines, schema.struct, schema.name, format_.codec, out)
+            return self._write_records(schema, format_, spool, out)
         assert schema.type is not None  # noqa: S101 - keys come with their schema
         type_ = with_origins(without_origins(schema.type), schema.type)
         return write_avro_typed(spool.lines, type_, format_.codec, out)
+
+    def _write_records(self, schema: Schema, format_: FormatConfig, spool: Spool, out: IO[bytes]) -> Refused:
+        told = schema.type if format_.meta_data else None
+        return write_avro(spool.lines, schema.struct, schema.name, format_.codec, out, told)
 
     def close(self) -> None:
         """Give up what was taken."""

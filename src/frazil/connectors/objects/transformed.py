@@ -54,10 +54,11 @@ class TransformedSchemas:
         whole = _with_others(shape, infer.infer(text))
         columns = with_origins(without_origins(whole), whole)
         assert isinstance(columns, Struct)  # noqa: S101 - values with a shape are objects
-        number = self._numbers.get(columns)
+        named = replace(columns, origin=shape.origin, version=shape.version)
+        number = self._numbers.get(named)
         if number is None:
-            number = self._numbers[columns] = len(self._schemas)
-            self._schemas.append(Schema(str(columns).encode(), columns, shape.origin or None, None, whole))
+            number = self._numbers[named] = len(self._schemas)
+            self._schemas.append(Schema(str(columns).encode(), columns, shape.origin or None, shape.version, whole))
         if len(self._known) >= _MOST:
             self._known.clear()
         self._known[id(shape)] = _Known(shape, number, _reader(columns))

@@ -107,7 +107,7 @@ def without_origins(type_: Type) -> Type:
         case Map(key, value):
             return replace(type_, key=without_origins(key), value=without_origins(value))
         case Struct():
-            plain = replace(type_, origin="")
+            plain = replace(type_, origin="", version=None)
             return changed(plain, lambda _, inner: without_origins(inner)) or plain
         case List(element):
             return replace(type_, element=without_origins(element))

@@ -18,7 +18,16 @@ from frazil.pipeline.transforms.declaration import PredicateConfig, TransformCha
 from frazil.pipeline.transforms.headers import header_reader
 from frazil.pipeline.transforms.keys import key_reader
 from frazil.pipeline.transforms.plugin import Test
-from frazil.pipeline.transforms.record import Apply, Json, Record, is_nothing, raw_bytes, read_as_text, with_types
+from frazil.pipeline.transforms.record import (
+    UNNAMED,
+    Apply,
+    Json,
+    Record,
+    is_nothing,
+    raw_bytes,
+    read_as_text,
+    with_types,
+)
 from frazil.pipeline.transforms.registry import PREDICATES, TRANSFORMATIONS
 from frazil.pipeline.transforms.shapes import Shapes
 from frazil.pipeline.transforms.unread import Shown, Unread
@@ -156,7 +165,7 @@ class Transformer:
             for one in [*record.others, record] if left else record.others:
                 value, found = one.value, None
                 if value is not None and not isinstance(value, bytes):
-                    found = self._shapes.of(value, one.name) if has_types else None
+                    found = self._shapes.of(value, one.value_schema) if has_types else None
                     value = raw_bytes(value)
                 values.append(value)
                 if has_types:
@@ -172,7 +181,7 @@ class Transformer:
         key = record.key
         if key is None or isinstance(key, bytes):
             return key, None
-        return raw_bytes(key), key.type if isinstance(key, Typed) else self._shapes.of(key)
+        return raw_bytes(key), key.type if isinstance(key, Typed) else self._shapes.of(key, record.key_schema)
 
     def apply(self, record: Record, headers: Headers = ()) -> bool:
         """Change one record, and its `others`; False when it is dropped, which they may not be.
@@ -226,7 +235,8 @@ class Transformer:
             record.headers = list(named)
             shape = None if read.shapes is None else read.shapes[index]
             record.typed = shape is not None
-            record.name = "" if shape is None else shape.origin
+            record.value_schema = UNNAMED if shape is None else (shape.origin, shape.version)
+            record.key_schema = UNNAMED
             yield read.position(index), record, shape, named
 
 

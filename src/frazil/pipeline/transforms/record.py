@@ -31,6 +31,10 @@ read_text = msgspec.json.Decoder(str).decode
 Json: TypeAlias = Raw | Typed | dict[str, "Json"]
 Members: TypeAlias = dict[str, Json]
 Header: TypeAlias = tuple[str, bytes | Json | None]
+Identity: TypeAlias = tuple[str, int | None]
+"""Name and version of a schema."""
+
+UNNAMED: Identity = ("", None)
 
 
 class Record:
@@ -39,12 +43,15 @@ class Record:
     `value` and `key` are None for null, bytes as long as nobody has looked at them, members of an object, or other
     JSON. `timestamp` is in epoch milliseconds. `headers` are names and values; those of Kafka are bytes unless a
     transformation takes values of headers. Coordinates that no transformation asks for may be absent. `typed`: the
-    value came with a schema, so what is made of it has a type; `name` is that of the schema, empty without one, as long
-    as the value is an object. Transformations change a record in place. `others` are
+    value came with a schema, so what is made of it has a type; `value_schema` and `key_schema` are name and version of
+    schemas, as long as value and key are objects. Transformations change a record in place. `others` are
     changes that it tells of beside its own, before it; those after them in the chain change these too.
     """
 
-    __slots__ = ("headers", "key", "name", "offset", "others", "partition", "timestamp", "topic", "typed", "value")
+    __slots__ = (
+        *("headers", "key", "key_schema", "offset", "others", "partition", "timestamp", "topic", "typed", "value"),
+        "value_schema",
+    )
 
     topic: str
     partition: int
@@ -54,7 +61,8 @@ class Record:
     value: bytes | Json | None
     headers: list[Header]
     typed: bool
-    name: str
+    value_schema: Identity
+    key_schema: Identity
     others: list[Record]
 
 
@@ -76,8 +84,7 @@ def members(record: Record, part: Part) -> Members | None:
         return found
     opened: Any = open_value(found) if isinstance(found, bytes) else found
     if isinstance(opened, Raw | Typed):
-        if part == "value":
-            record.name = schema_name(opened)
+        setattr(record, f"{part}_schema", identity(opened))
         opened = object_of(opened, f"the {part}")
     setattr(record, part, opened)
     return opened  # type: ignore[no-any-return]
@@ -168,14 +175,14 @@ def retyped(value: Json, like: Json) -> Json:
 
 def replace(record: Record, part: Part, value: Json | None) -> None:
     """Put another key or value in place; JSON null is None."""
-    if part == "value":
-        record.name = schema_name(value)
+    setattr(record, f"{part}_schema", identity(value))
     setattr(record, part, None if value is None or is_null(value) else value)
 
 
-def schema_name(value: Json | None) -> str:
-    """Give the name of the schema of an object that nobody has opened; empty without one."""
-    return value.type.origin if isinstance(value, Typed) and isinstance(value.type, Struct) else ""
+def identity(value: Json | None) -> Identity:
+    """Give name and version of the schema of an object that nobody has opened."""
+    known = isinstance(value, Typed) and isinstance(value.type, Struct)
+    return (value.type.origin, value.type.version) if known else UNNAMED  # type: ignore[union-attr]
 
 
 def is_null(value: Json) -> bool:

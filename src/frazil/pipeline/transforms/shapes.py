@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from frazil.pipeline.transforms.record import Json
+from frazil.pipeline.transforms.record import UNNAMED, Identity, Json
 from frazil.pipeline.types import Field, Struct, Type, Typed
 
 _MOST = 1000
@@ -17,20 +17,20 @@ class Shapes:
     def __init__(self) -> None:
         self._known: dict[Any, Struct] = {}
 
-    def of(self, value: Json, name: str = "") -> Struct | None:
-        """Give the types of the members of an object, whose schema has a name; None where text shows all there is."""
+    def of(self, value: Json, schema: Identity = UNNAMED) -> Struct | None:
+        """Give the types of the members of an object of a schema; None where text shows all there is."""
         if isinstance(value, Typed):
             return value.type if isinstance(value.type, Struct) else None
-        if type(value) is not dict or (not name and _TELLING.isdisjoint(map(type, value.values()))):
+        if type(value) is not dict or (schema == UNNAMED and _TELLING.isdisjoint(map(type, value.values()))):
             return None
-        key = name, *_key(value)
-        if key == ("",):
+        key = schema, *_key(value)
+        if key == (UNNAMED,):
             return None
         found = self._known.get(key)
         if found is None:
             if len(self._known) >= _MOST:
                 self._known.clear()
-            found = self._known[key] = _struct(value, name)
+            found = self._known[key] = _struct(value, schema)
         return found
 
 
@@ -45,7 +45,7 @@ def _key(value: dict[str, Json]) -> tuple[Any, ...]:
     return tuple(key)
 
 
-def _struct(value: Json, name: str = "") -> Struct:
+def _struct(value: Json, schema: Identity = UNNAMED) -> Struct:
     members = value.items() if type(value) is dict else ()
     types: list[tuple[str, Type]] = []
     for field, member in members:
@@ -53,4 +53,4 @@ def _struct(value: Json, name: str = "") -> Struct:
             types.append((field, member.type))
         elif type(member) is dict and _key(member):
             types.append((field, _struct(member)))
-    return Struct(tuple(Field(field, type_) for field, type_ in types), origin=name)
+    return Struct(tuple(Field(field, type_) for field, type_ in types), origin=schema[0], version=schema[1])

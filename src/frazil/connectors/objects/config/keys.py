@@ -97,7 +97,12 @@ STORAGE_KEYS: tuple[Key, ...] = (
         no_effect="schemas are kept as long as they are used",
     ),
     Key("enhanced.avro.schema.support", "BOOLEAN", "Whether Avro keeps enums.", default=True, no_effect=_PLAIN_AVRO),
-    Key("connect.meta.data", "BOOLEAN", "Whether Avro has connect.* properties.", default=True, no_effect=_PLAIN_AVRO),
+    Key(
+        "connect.meta.data",
+        "BOOLEAN",
+        "Whether records in Avro files have connect.name and connect.version of their schema.",
+        default=True,
+    ),
     Key("allow.optional.map.keys", "BOOLEAN", "Whether map keys are optional.", default=False, no_effect=_PLAIN_AVRO),
     Key(
         "avro.codec",

@@ -67,7 +67,8 @@ class RotationConfig:
 class FormatConfig:
     """Format of a kind of objects. `gzip_level` is None without compression; `codec` is that of Parquet or Avro.
 
-    `extension` and `separator` are those of bytes; `numeric_decimals` is for JSON of records with a schema.
+    `extension` and `separator` are those of bytes; `numeric_decimals` is for JSON, `meta_data` for Avro of records with a
+    schema.
     """
 
     kind: FormatKind
@@ -76,6 +77,7 @@ class FormatConfig:
     extension: str = ".bin"
     separator: bytes = b"\n"
     numeric_decimals: bool = False
+    meta_data: bool = True
 
 
 @dataclass(frozen=True)
@@ -222,6 +224,7 @@ def _format(parsed: Parsed, key: str) -> FormatConfig:
         parsed.text("format.bytearray.extension"),
         b"\n" if separator is None else separator.encode(),
         parsed.text("json.decimal.format").upper() == "NUMERIC",
+        parsed.flag("connect.meta.data"),
     )
 
 

@@ -41,12 +41,22 @@ Change = Callable[[Any], Any]
 
 
 def write_avro(
-    open_lines: Callable[[], Iterable[bytes]], schema: Struct | None, name: str | None, codec: str, out: IO[bytes]
+    open_lines: Callable[[], Iterable[bytes]],
+    schema: Struct | None,
+    name: str | None,
+    codec: str,
+    out: IO[bytes],
+    meta_data: Type | None = None,
 ) -> Refused:
-    """Write a file of records; see `write_columns`. `name` is that of their schema, None when they have none."""
+    """Write a file of records; see `write_columns`. `name` is that of their schema, None when they have none.
+
+    `meta_data` is what the schema says of its records, whose Connect names and versions the file gets.
+    """
 
     def write(struct: Struct, tables: Iterator[pa.Table], out: IO[bytes]) -> None:
         written, change = avro_schema(struct, name)
+        if meta_data is not None:
+            _note(written, meta_data)
         rows = (change(row) for table in tables for row in table.to_pylist())
         _write(out, written, rows, codec)
 
@@ -124,6 +134,27 @@ def _record(struct: Struct, name: str) -> tuple[dict[str, Any], Change]:
         return {clean: _changed(values[source], change) for source, clean, change in changes}
 
     return {"type": "record", "name": name, "fields": fields}, row
+
+
+def _note(written: Any, type_: Type) -> None:
+    """Note in Avro's schema the names and versions that records have in Connect."""
+    if isinstance(written, list):
+        _note(written[-1], type_)
+    match type_:
+        case Struct(fields, origin=origin, version=version) if isinstance(written, dict):
+            if origin:
+                written["connect.name"] = origin
+            if version is not None:
+                written["connect.version"] = version
+            known = {field.name: field.type for field in fields}
+            for field in written.get("fields", ()):
+                member = known.get(field.get("originalName", field["name"]))
+                if member is not None:
+                    _note(field["type"], member)
+        case List(element) if isinstance(written, dict):
+            _note(written["items"], element)
+        case Map(_, value) if isinstance(written, dict) and "values" in written:
+            _note(written["values"], value)
 
 
 def _changed(value: Any, change: Change | None) -> Any:

@@ -29,6 +29,7 @@ from frazil.pipeline.transforms.plugin import (
 )
 from frazil.pipeline.transforms.record import (
     NULL,
+    UNNAMED,
     Apply,
     DataError,
     Json,
@@ -85,7 +86,7 @@ def _carry_out(record: Record, change: Change, following: Following, *, kept: bo
     if change.operation == "T":
         following.truncate(record, told)
         return
-    record.name = ""
+    record.value_schema = UNNAMED
     record.value = row = change.row | {OPERATION[0]: told}
     if kept:
         if taken := _COLUMNS & row.keys():

@@ -8,6 +8,7 @@ from frazil.pipeline.transforms.following import Following
 from frazil.pipeline.transforms.plugin import ICEBERG, OPERATIONS, Options, Transformation, text
 from frazil.pipeline.transforms.record import (
     NULL,
+    UNNAMED,
     Apply,
     DataError,
     Json,
@@ -56,7 +57,7 @@ def _build(options: Options, part: Part) -> Apply:
         if key is not None:
             change["key"] = copied(key)
         row["_cdc"] = change
-        record.name, record.value = "", row
+        record.value_schema, record.value = UNNAMED, row
         if operation == "U":
             following.update(record, row, object_or_none(event.get("before")))
         elif operation == "D" and is_postgres(source):

@@ -6,6 +6,7 @@ from frazil.pipeline.transforms.following import Following
 from frazil.pipeline.transforms.plugin import ICEBERG, Options, Transformation
 from frazil.pipeline.transforms.record import (
     NULL,
+    UNNAMED,
     Apply,
     Part,
     Record,
@@ -37,7 +38,7 @@ def _build(options: Options, part: Part) -> Apply:
             "ts": metadata.get("timestamp", NULL),
             "source": quoted(f"{schema}.{table}"),
         }
-        record.name, record.value = "", data
+        record.value_schema, record.value = UNNAMED, data
         if operation == "update":
             following.update(record, data, before)
         return None

@@ -12,6 +12,7 @@ from frazil.pipeline.transforms.classes.regex_router import check_replacement, r
 from frazil.pipeline.transforms.debezium_event import change_event, field_text, state
 from frazil.pipeline.transforms.plugin import Options, Problems, Transformation, items, text
 from frazil.pipeline.transforms.record import (
+    UNNAMED,
     Apply,
     DataError,
     Json,
@@ -100,7 +101,7 @@ def _build(options: Options, part: Part) -> Apply:
                 wrapped[one.name] = row[one.column]
             elif one.place == "header":
                 record.headers.append((one.name, row[one.column]))
-        record.name = ""
+        record.value_schema = UNNAMED
         record.value = None if is_empty and empties else wrapped if wraps else value
         return None
 

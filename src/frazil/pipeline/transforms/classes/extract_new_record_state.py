@@ -29,6 +29,7 @@ from frazil.pipeline.transforms.plugin import (
 )
 from frazil.pipeline.transforms.record import (
     NULL,
+    UNNAMED,
     Apply,
     DataError,
     Json,
@@ -36,11 +37,11 @@ from frazil.pipeline.transforms.record import (
     Part,
     Record,
     copied,
+    identity,
     is_null,
     object_or_none,
     quoted,
     raw_bytes,
-    schema_name,
     text_of,
 )
 from frazil.pipeline.types import STRING, Typed, inner_types
@@ -125,7 +126,8 @@ def _build(options: Options, part: Part) -> Apply:
             return None if mode == "rewrite-with-tombstone" else False
         found = ((one.name, one.of(event)) for one in headers)
         record.headers += [(name, value) for name, value in found if value is not None]
-        name = schema_name(event.get("after")) or schema_name(event.get("before"))
+        schema = identity(event.get("after"))
+        schema = identity(event.get("before")) if schema == UNNAMED else schema
         after, before = state(event, "after"), state(event, "before")
         row = before if after is None else after
         if row is None and follows and mode != "drop" and is_truncate(event):
@@ -147,7 +149,7 @@ def _build(options: Options, part: Part) -> Apply:
             value = one.of(event)
             if value is not None:
                 _add(row, one.name, value)
-        record.name, record.value = name, row
+        record.value_schema, record.value = schema, row
         if follows and mode in _TO_TOMBSTONE and text_of(event["op"]) == "u":
             following.update(record, row, before)
             for left in record.others if topic_field else ():

@@ -5,17 +5,21 @@ from __future__ import annotations
 from frazil.declare.definition import Key
 from frazil.pipeline.transforms.columns import ApplyToBlock
 from frazil.pipeline.transforms.plugin import KEY_OR_VALUE, Options, Transformation, text
-from frazil.pipeline.transforms.record import NULL, Apply, Part, Record, looked_at
+from frazil.pipeline.transforms.record import NULL, UNNAMED, Apply, Identity, Part, Raw, Record, looked_at, raw_bytes
+from frazil.pipeline.transforms.shapes import Shapes
+from frazil.pipeline.types import Typed
 
 
 def _build(options: Options, part: Part) -> Apply:
     """Hoist null as a field that is null."""
-    name = text(options, "field")
+    name, shapes = text(options, "field"), Shapes()
 
     def apply(record: Record) -> None:
         found = looked_at(record, part)
-        if part == "value":
-            record.name = ""
+        schema: Identity = getattr(record, f"{part}_schema")
+        if schema != UNNAMED and type(found) is dict and (known := shapes.of(found, schema)) is not None:
+            found = Typed(Raw(raw_bytes(found)), known)
+        setattr(record, f"{part}_schema", UNNAMED)
         setattr(record, part, {name: NULL if found is None else found})
 
     return apply

@@ -17,6 +17,7 @@ from frazil.pipeline.convert import infer
 from frazil.pipeline.convert.strict import ConversionError, parse_object
 from frazil.pipeline.transforms.plugin import ICEBERG, Options, Transformation
 from frazil.pipeline.transforms.record import (
+    UNNAMED,
     Apply,
     DataError,
     Json,
@@ -53,7 +54,7 @@ def _build(options: Options, part: Part) -> Apply:
         if type(found) is not dict and raw_bytes(found)[0] == 0x22:
             record.value = _parsed(string(raw_bytes(found)))
         fields = members(record, "value") or {}
-        record.name = ""
+        record.value_schema = UNNAMED
         if whole:
             record.value = {_PAYLOAD: Typed(_texts(fields), _TEXTS)}
             return

@@ -1,20 +1,22 @@
-"""SetSchemaMetadata: another name for the schema of the value."""
+"""SetSchemaMetadata: another name or version for the schema of the key or value."""
 
 from __future__ import annotations
 
 from frazil.declare.definition import Key
 from frazil.pipeline.transforms.columns import same
 from frazil.pipeline.transforms.plugin import KEY_OR_VALUE, REPLACE_NULL, Options, Problems, Transformation, text
-from frazil.pipeline.transforms.record import Apply, Part, Record, members
+from frazil.pipeline.transforms.record import Apply, Identity, Part, Record, looked_at, members, object_or_none
 
 
 def _build(options: Options, part: Part) -> Apply:
-    """Leave values without a schema, and keys, as they are."""
-    name = text(options, "schema.name")
+    """Leave values without a schema, and what is no object, as they are."""
+    name, version = text(options, "schema.name"), options.get("schema.version")
 
     def apply(record: Record) -> None:
-        if name and part == "value" and record.typed and members(record, part) is not None:
-            record.name = name
+        if (part == "key" or record.typed) and object_or_none(looked_at(record, part)) is not None:
+            members(record, part)
+            before: Identity = getattr(record, f"{part}_schema")
+            setattr(record, f"{part}_schema", (name or before[0], before[1] if version is None else version))
 
     return apply
 
@@ -27,7 +29,7 @@ def _check(prefix: str, options: Options) -> Problems:
 
 SET_SCHEMA_METADATA = Transformation(
     name="SetSchemaMetadata",
-    documentation="Names the schema of values: Avro objects have the name. Keys have none.",
+    documentation="Gives the schema of keys or values another name or version: Avro objects have them.",
     keys=(
         Key("schema.name", "STRING", "Name of the schema.", default=None, importance="HIGH"),
         Key(
@@ -36,7 +38,6 @@ SET_SCHEMA_METADATA = Transformation(
             "Version of the schema.",
             default=None,
             importance="HIGH",
-            no_effect="versions of schemas are not kept through transformations",
         ),
         REPLACE_NULL,
     ),
