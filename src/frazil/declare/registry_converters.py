@@ -61,13 +61,49 @@ _NO_EFFECT = {
     "latest.cache.size": KEPT,
     "latest.cache.ttl.sec": "the newest schema is asked for once for each schema that records have",
     "schema.registry.url.randomize": "URLs are asked in turn",
+    "rule.service.loader.enable": "there are no rules",
+    **{
+        f"missing.{name}": "an id that the registry lacks is asked for again after 10 seconds"
+        for name in ("id.cache.ttl.sec", "version.cache.ttl.sec", "schema.cache.ttl.sec", "cache.size")
+    },
+    **{
+        f"schema.registry.ssl.{name}": "TLS is that of Python: 1.2 and newer, with its ciphers"
+        for name in (
+            *("protocol", "enabled.protocols", "cipher.suites", "provider"),
+            *("keymanager.algorithm", "trustmanager.algorithm", "secure.random.implementation"),
+        )
+    },
+}
+_PEM = {
+    "truststore.certificates": "Certificates that it is trusted by, as PEM text.",
+    "keystore.certificate.chain": "Our certificate and those that lead to its root, as PEM text.",
+    "keystore.key": "Key of our certificate, as PEM text.",
+}
+_OAUTH = {
+    "issuer.endpoint.url": "URL at which the identity provider gives tokens, with OAUTHBEARER.",
+    "client.id": "Client that asks for tokens, with OAUTHBEARER.",
+    "client.secret": "Secret of that client.",
+    "scope": "Scope that is asked for, with OAUTHBEARER.",
+    "logical.cluster": "Registry that is asked, `lsrc-…` in Confluent Cloud, with OAUTHBEARER.",
+    "identity.pool.id": "Identity pool of the client in Confluent Cloud, with OAUTHBEARER.",
+}
+_APICURIO_OAUTH = {
+    "service.token.endpoint": "URL at which the identity provider gives tokens.",
+    "client.id": "Client that asks for tokens.",
+    "client.secret": "Secret of that client.",
+    "client.scope": "Scope that is asked for.",
 }
 _REFUSED = (
     "use.latest.with.metadata",
     "context.name.strategy",
     "rule.executors",
+    "rule.actions",
     "schema.backup.enabled",
+    "schema.reflection",
     "proxy.host",
+    "proxy.port",
+    "bearer.auth.custom.provider.class",
+    "schema.registry.ssl.engine.factory.class",
 )
 """Options of Confluent's converters by which other values would be read, or the registry another way."""
 _AVRO_NO_EFFECT = {
@@ -161,11 +197,23 @@ def _confluent(role: str) -> Iterator[Key]:
     yield Key(
         "bearer.auth.credentials.source",
         "STRING",
-        "Where the token is: STATIC_TOKEN.",
+        "Where the token is: STATIC_TOKEN, or OAUTHBEARER for one of an identity provider.",
         None,
-        validator=_one_of("STATIC_TOKEN"),
+        validator=_one_of("STATIC_TOKEN", "OAUTHBEARER"),
     )
     yield Key("bearer.auth.token", "PASSWORD", "Token that is sent, with STATIC_TOKEN.", "")
+    for name, what in _OAUTH.items():
+        yield Key(f"bearer.auth.{name}", "PASSWORD" if name == "client.secret" else "STRING", what, None)
+    yield Key(
+        "bearer.auth.cache.expiry.buffer.seconds",
+        "INT",
+        "How long before its end a token is renewed, with OAUTHBEARER, in seconds.",
+        300,
+        "LOW",
+        validator=at_least(0),
+    )
+    for claim in ("scope", "sub"):
+        yield _ignored(f"bearer.auth.{claim}.claim.name", "the registry checks the token")
     for name, what in (("connect", "connection"), ("read", "answer")):
         yield Key(
             f"http.{name}.timeout.ms",
@@ -176,6 +224,8 @@ def _confluent(role: str) -> Iterator[Key]:
             validator=at_least(1),
         )
     yield from _stores("schema.registry.ssl.")
+    for name, what in _PEM.items():
+        yield Key(f"schema.registry.ssl.{name}", "PASSWORD" if name == "keystore.key" else "STRING", what, None, "LOW")
     yield Key(
         f"{role}.subject.name.strategy",
         "CLASS",
@@ -186,6 +236,15 @@ def _confluent(role: str) -> Iterator[Key]:
     )
     yield _flag("use.latest.version", "Whether records are read with the newest schema of their subject.", False)
     yield Key("request.header.*", "STRING", "Header of the requests, such as `request.header.X-Tenant`.", None)
+    yield Key(
+        "schema.registry.ssl.endpoint.identification.algorithm",
+        "STRING",
+        "How the name of the registry is checked: https.",
+        "https",
+        "LOW",
+        validator=_one_of("https"),
+    )
+    yield _ignored(f"{role}.schema.id.serializer", _WRITES)
     yield _ignored(f"{role}.schema.id.deserializer", "ids are read from headers and before records")
     for name in _REFUSED:
         yield Key(name, "STRING", "Option that is not supported.", None, "LOW", validator=_unset)
@@ -216,6 +275,8 @@ def _apicurio() -> Iterator[Key]:
     yield Key(f"{_APICURIO}url", "LIST", "URLs of the registry, asked in turn.", REQUIRED, "HIGH")
     yield Key(f"{_APICURIO}auth.username", "STRING", "User at the registry.", "")
     yield Key(f"{_APICURIO}auth.password", "PASSWORD", "Password at the registry.", "")
+    for name, what in _APICURIO_OAUTH.items():
+        yield Key(f"{_APICURIO}auth.{name}", "PASSWORD" if name == "client.secret" else "STRING", what, None)
     yield Key(
         f"{_APICURIO}use-id",
         "STRING",

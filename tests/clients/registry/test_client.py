@@ -11,6 +11,7 @@ from frazil.environment.settings import LOOPBACK, Settings
 from frazil.errors import ConfigError, FrazilError, NotFound, ServiceUnavailable, TerminalError
 from frazil.stack.ports import unused
 from tests.clients.registry.server import served
+from tests.token_endpoint import CLIENT, CLIENT_SECRET, TokenEndpoint, token_endpoint
 
 SEVEN = SchemaId("id", 7)
 PREFIX = "value.converter."
@@ -113,6 +114,64 @@ def test_logins_are_sent_and_never_shown() -> None:
             assert registry.seen["Authorization"] == expected
 
 
+def by_token(url: str, endpoint: TokenEndpoint, **more: str) -> RegistryAccess:
+    bearer = {
+        "credentials.source": "OAUTHBEARER",
+        "issuer.endpoint.url": endpoint.token_url,
+        "client.id": CLIENT,
+        "client.secret": CLIENT_SECRET,
+        "logical.cluster": "lsrc-1",
+    }
+    options = {f"bearer.auth.{name}": text for name, text in (bearer | more).items()}
+    return confluent_access(options | {"schema.registry.url": url}, PREFIX)
+
+
+def test_tokens_come_from_an_identity_provider_and_are_kept_until_they_end() -> None:
+    answers = {f"/schemas/ids/{number}": {"schema": "1"} for number in (7, 8)}
+    with served(answers) as registry, token_endpoint() as endpoint:
+        access = by_token(registry.url, endpoint, **{"cache.expiry.buffer.seconds": "10"})
+        assert CLIENT_SECRET not in repr(access)
+        client = RegistryClient(access)
+        for number in (7, 8):
+            client.schema(SchemaId("id", number))
+        assert len(endpoint.given) == 1
+        assert registry.seen["Authorization"].startswith("Bearer ey")
+        assert registry.seen["target-sr-cluster"] == "lsrc-1"
+        spared = RegistryClient(by_token(registry.url, endpoint, **{"cache.expiry.buffer.seconds": "300"}))
+        for number in (7, 8):
+            spared.schema(SchemaId("id", number))
+        assert len(endpoint.given) == 3
+
+
+def test_apicurios_keys_name_an_identity_provider_too() -> None:
+    with served({}) as registry, token_endpoint() as endpoint:
+        options = {
+            "url": registry.url,
+            "auth.service.token.endpoint": endpoint.token_url,
+            "auth.client.id": CLIENT,
+            "auth.client.secret": CLIENT_SECRET,
+        }
+        access = apicurio_access({f"apicurio.registry.{name}": text for name, text in options.items()}, PREFIX)
+        with pytest.raises(NotFound):
+            RegistryClient(access).schema(SchemaId("contentId", 1))
+        assert registry.seen["Authorization"].startswith("Bearer ey")
+
+
+def test_a_refused_token_is_replaced_and_a_refused_client_names_the_key() -> None:
+    with served({"/schemas/ids/7": (401, b"")}) as registry, token_endpoint() as endpoint:
+        client = RegistryClient(by_token(registry.url, endpoint, **{"cache.expiry.buffer.seconds": "1"}))
+        for _ in range(2):
+            with pytest.raises(ServiceUnavailable, match="the login was refused .*bearer.auth.client.id"):
+                client.schema(SEVEN)
+        assert len(endpoint.given) == 2
+        wrong = RegistryClient(by_token(registry.url, endpoint, **{"client.secret": "x"}))
+        with pytest.raises(ServiceUnavailable, match=r"answers 401.*Correct value.converter.bearer.auth.issuer.endp"):
+            wrong.schema(SEVEN)
+        lost = RegistryClient(by_token(registry.url, endpoint, **{"issuer.endpoint.url": registry.url}))
+        with pytest.raises(ServiceUnavailable, match="there is no token for the schema registry"):
+            lost.schema(SEVEN)
+
+
 def test_clients_are_shared_by_tasks_that_have_the_same_access() -> None:
     access = confluent_access({"schema.registry.url": "http://a:1, http://b:2"}, PREFIX)
     assert access.urls == ("http://a:1", "http://b:2")
@@ -132,6 +191,10 @@ def test_clients_are_shared_by_tasks_that_have_the_same_access() -> None:
         (
             {"schema.registry.url": "http://h", "bearer.auth.credentials.source": "STATIC_TOKEN"},
             "value.converter.bearer.auth.token is not set",
+        ),
+        (
+            {"schema.registry.url": "http://h", "bearer.auth.credentials.source": "OAUTHBEARER"},
+            "value.converter.bearer.auth.issuer.endpoint.url is not set, and the login with OAuth needs it",
         ),
         (
             {"schema.registry.url": "https://h", "schema.registry.ssl.truststore.location": "/none"},

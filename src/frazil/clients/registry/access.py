@@ -11,12 +11,24 @@ from typing import Literal
 from urllib.parse import unquote, urlsplit, urlunsplit
 
 from frazil.clients.kafka.certificates import Identity, identity, trusted
+from frazil.clients.registry.oauth import ClientCredentials
 from frazil.errors import ConfigError
 
 Api = Literal["confluent", "apicurio"]
 
 _TIMEOUT_MS = "60000"
 _HEADER = "request.header."
+_OAUTH_HEADERS = {
+    "bearer.auth.logical.cluster": "target-sr-cluster",
+    "bearer.auth.identity.pool.id": "Confluent-Identity-Pool-Id",
+}
+_APICURIO_OAUTH = (
+    "apicurio.registry.auth.service.token.endpoint",
+    "apicurio.registry.auth.client.id",
+    "apicurio.registry.auth.client.secret",
+    "apicurio.registry.auth.client.scope",
+)
+"""Keys of the address, the client, its secret and the scope."""
 
 
 @dataclass(frozen=True)
@@ -35,6 +47,7 @@ class RegistryAccess:
     user: str = ""
     password: str = field(default="", repr=False)
     token: str = field(default="", repr=False)
+    oauth: ClientCredentials | None = None
     trusted: str = field(default="", repr=False)
     identity: Identity | None = field(default=None, repr=False)
     connect_timeout: float = 60.0
@@ -63,8 +76,16 @@ def confluent_access(options: Mapping[str, str], prefix: str) -> RegistryAccess:
     source = "schema.registry.url"
     urls, user_info = _addresses(options.get(source, ""), prefix + source)
     user = password = token = ""
+    oauth = None
+    headers = {name.removeprefix(_HEADER): text for name, text in options.items() if name.startswith(_HEADER)}
     login = prefix + source
-    if options.get("bearer.auth.credentials.source"):
+    if options.get("bearer.auth.credentials.source") == "OAUTHBEARER":
+        login = f"{prefix}bearer.auth.client.id"
+        spare = float(options.get("bearer.auth.cache.expiry.buffer.seconds", "300"))
+        names = ("issuer.endpoint.url", "client.id", "client.secret", "scope")
+        oauth = _oauth(options, prefix, tuple(f"bearer.auth.{name}" for name in names), spare)
+        headers |= {name: options[key] for key, name in _OAUTH_HEADERS.items() if options.get(key)}
+    elif options.get("bearer.auth.credentials.source"):
         login, token = f"{prefix}bearer.auth.token", options.get("bearer.auth.token", "")
         if not token:
             raise ConfigError(f"{login} is not set, and bearer.auth.credentials.source asks for it")
@@ -85,11 +106,12 @@ def confluent_access(options: Mapping[str, str], prefix: str) -> RegistryAccess:
         user,
         password,
         token,
+        oauth,
         trusted(stores, "schema.registry.") or "",
         identity(stores, "schema.registry."),
         int(options.get("http.connect.timeout.ms", _TIMEOUT_MS)) / 1000,
         int(options.get("http.read.timeout.ms", _TIMEOUT_MS)) / 1000,
-        tuple((name.removeprefix(_HEADER), text) for name, text in options.items() if name.startswith(_HEADER)),
+        tuple(headers.items()),
     )
 
 
@@ -100,7 +122,7 @@ def apicurio_access(options: Mapping[str, str], prefix: str) -> RegistryAccess:
     stores = {
         f"ssl.{key.removeprefix(f'{name}tls.')}": value
         for key, value in options.items()
-        if key.startswith((f"{name}tls.truststore.", f"{name}tls.keystore."))
+        if key.startswith(f"{name}tls.")
     }
     return RegistryAccess(
         tuple(url if "/apis/" in url else f"{url}/apis/registry/v3" for url in urls),
@@ -109,9 +131,20 @@ def apicurio_access(options: Mapping[str, str], prefix: str) -> RegistryAccess:
         f"{prefix}{name}auth.username",
         user or options.get(f"{name}auth.username", ""),
         password or options.get(f"{name}auth.password", ""),
+        oauth=_oauth(options, prefix, _APICURIO_OAUTH, 10) if options.get(_APICURIO_OAUTH[0]) else None,
         trusted=trusted(stores) or "",
         identity=identity(stores),
     )
+
+
+def _oauth(options: Mapping[str, str], prefix: str, keys: tuple[str, ...], spare: float) -> ClientCredentials:
+    """Read address, client, secret and scope. Raises ConfigError for what is missing."""
+    url, client, secret, scope = (options.get(key, "") for key in keys)
+    for key, text in zip(keys, (url, client, secret), strict=False):
+        if not text:
+            raise ConfigError(f"{prefix}{key} is not set, and the login with OAuth needs it")
+    _addresses(url, prefix + keys[0])
+    return ClientCredentials(url, prefix + keys[0], client, secret, scope, spare)
 
 
 def _addresses(text: str, key: str) -> tuple[tuple[str, ...], tuple[str, str]]:

@@ -14,6 +14,7 @@ import httpx
 
 from frazil.clients.calls import timed
 from frazil.clients.registry.access import RegistryAccess
+from frazil.clients.registry.oauth import Tokens
 from frazil.errors import ConfigError, NotFound, ServiceUnavailable, TerminalError
 
 SchemaType = Literal["AVRO", "PROTOBUF", "JSON", "KCONNECT"]
@@ -66,13 +67,15 @@ class RegistryClient:
         self._versions: dict[tuple[str, int], int | None] = {}
         self._unknown: dict[SchemaId | str, tuple[float, NotFound]] = {}
         login = {"Authorization": f"Bearer {access.token}"} if access.token else {}
+        timeout, verify = httpx.Timeout(access.read_timeout, connect=access.connect_timeout), access.tls()
+        self._tokens = None if access.oauth is None else Tokens(access.oauth, verify, timeout)
         self._http = httpx.Client(
-            timeout=httpx.Timeout(access.read_timeout, connect=access.connect_timeout),
+            timeout=timeout,
             auth=(access.user, access.password) if access.user else None,
             headers={"Accept": "application/vnd.schemaregistry.v1+json, application/json, */*"}
             | dict(access.headers)
             | login,
-            verify=access.tls(),
+            verify=verify,
             limits=httpx.Limits(max_keepalive_connections=0),  # calls are rare, and tasks are forked
         )
 
@@ -176,10 +179,11 @@ class RegistryClient:
     def _call(self, method: str, path: str, body: Mapping[str, Any] | None = None) -> httpx.Response:
         """Ask the address that answered last, then the others."""
         failures: list[str] = []
+        login = {} if self._tokens is None else {"Authorization": f"Bearer {self._tokens.token()}"}
         for url in list(self._urls):
             try:
                 with timed("registry") as call:
-                    response = self._http.request(method, url + path, json=body)
+                    response = self._http.request(method, url + path, json=body, headers=login)
                     call.answered(response.status_code)
             except httpx.HTTPError as error:
                 failures.append(f"{url}: {str(error) or type(error).__name__}")
@@ -200,7 +204,9 @@ class RegistryClient:
             return response
         text = f"{method} {url}: {response.status_code} {_message(response)}".rstrip()
         if response.status_code in (httpx.codes.UNAUTHORIZED, httpx.codes.FORBIDDEN):
-            given = self._access.user or self._access.token
+            given = self._access.user or self._access.token or self._access.oauth
+            if self._tokens is not None:
+                self._tokens.forget()
             who = "the login was refused" if given else "it asks for a login"
             raise ServiceUnavailable(
                 f"the schema registry: {who} ({text}). Nothing of the batch was committed; it is read again. Give the "

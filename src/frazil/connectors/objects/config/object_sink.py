@@ -67,8 +67,8 @@ class RotationConfig:
 class FormatConfig:
     """Format of a kind of objects. `gzip_level` is None without compression; `codec` is that of Parquet or Avro.
 
-    `extension` and `separator` are those of bytes; `numeric_decimals` is for JSON, `meta_data` for Avro of records with a
-    schema.
+    `extension` and `separator` are those of bytes; `numeric_decimals` and `meta_data` are for JSON and Avro of records
+    with a schema.
     """
 
     kind: FormatKind
