@@ -24,6 +24,7 @@ from frazil.pipeline.rows import Rows
 from frazil.pipeline.schemas.connect import DATE, DECIMAL, TIME, TIMESTAMP, ConnectSchema
 from frazil.pipeline.schemas.converter import Run
 from frazil.pipeline.schemas.defaults import applied, filled
+from frazil.pipeline.schemas.required import check_required
 from frazil.pipeline.types import Field, List, Map, Scalar, ScalarKind, Struct, Type
 from frazil.pipeline.values import Columns, Ints, Prepared, Values
 
@@ -83,7 +84,9 @@ class JsonEnvelope:
     def split(self, value: bytes, headers: Headers, topic: str) -> tuple[bytes, bytes]:
         """See `Envelope`."""
         schema, payload = (self.schema, value.strip(_BLANKS)) if self.schema else split(value, self.part)
-        return schema, filled(schema, payload) if self.defaults else payload
+        payload = filled(schema, payload) if self.defaults else payload
+        check_required(schema, payload)
+        return schema, payload
 
     def runs(self, rows: Rows) -> list[Run]:
         """See `Envelope`."""

@@ -23,6 +23,7 @@ from frazil.errors import (
 from frazil.pipeline import bookings
 from frazil.pipeline.rows import Rows
 from frazil.pipeline.schemas.converter import Run
+from tests.clients.registry.server import served
 from tests.connectors.broker import Killed
 from tests.connectors.iceberg.driver import (
     CHANGES,
@@ -44,6 +45,39 @@ from tests.connectors.iceberg.driver import (
 def one() -> Iterator[Memory]:
     with memory({TABLE: SIMPLE}) as made:
         yield made
+
+
+def test_a_null_for_a_required_field_of_a_schema_is_a_dead_letter_alone(one: Memory) -> None:
+    broker, catalog = one
+    fields = [{"field": "id", "type": "int64"}, {"field": "text", "type": "string"}]
+    converter = {
+        "value.converter": "org.apache.kafka.connect.json.JsonConverter",
+        "value.converter.schemas.enable": "true",
+    }
+    driver = Driver(broker, catalog, TOLERANT | converter)
+    schema = {"type": "struct", "fields": fields}
+    payloads = [{"id": 1, "text": "a"}, {"id": 2, "text": None}, {"id": 3}, {"id": 4, "text": ""}]
+    broker.send("t", [json.dumps({"schema": schema, "payload": payload}).encode() for payload in payloads])
+    driver.drain()
+    assert driver.column(TABLE) == [1, 4]
+    assert list(broker.letters("t-dlq")) == [("t", 0, 1, ""), ("t", 0, 2, "")]
+
+
+def test_a_record_of_a_recursive_schema_is_a_dead_letter_alone(one: Memory) -> None:
+    broker, catalog = one
+    tree = {"type": "record", "name": "Tree", "fields": [{"name": "child", "type": ["null", "Tree"]}]}
+    plain = {"type": "record", "name": "R", "fields": [{"name": "id", "type": "long"}]}
+    answers = {f"/schemas/ids/{n}": {"schema": json.dumps(schema)} for n, schema in ((1, plain), (2, tree))}
+    with served({**answers, "/schemas/ids/1/versions": []}) as registry:
+        converter = {
+            "value.converter": "io.confluent.connect.avro.AvroConverter",
+            "value.converter.schema.registry.url": registry.url,
+        }
+        driver = Driver(broker, catalog, TOLERANT | converter)
+        broker.send("t", [b"\0\0\0\0\1\2", b"\0\0\0\0\2\0", b"\0\0\0\0\1\4"])
+        driver.drain()
+    assert driver.column(TABLE) == [1, 2]
+    assert list(broker.letters("t-dlq")) == [("t", 0, 1, "")]
 
 
 def test_unknown_fields_become_columns_and_the_records_are_read_again(one: Memory) -> None:

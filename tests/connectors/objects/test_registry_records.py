@@ -13,6 +13,9 @@ import fastavro
 import pyarrow.parquet as pq
 import pytest
 
+from frazil.connectors.objects.config.delta_keys import DELTA_FORMAT
+from frazil.connectors.objects.formats.delta import TableColumns
+from frazil.pipeline.types import Struct
 from tests.clients.registry.server import Registry, served
 from tests.connectors.objects.samples import FORMAT
 from tests.connectors.objects.test_task import TOLERANT, Disk
@@ -147,6 +150,40 @@ def test_a_transform_names_the_schema_of_keys(tmp_path: Path, registry: Registry
     made.run([Row(0, framed(1, ONE), key=framed(4, b"\2"))])
     schema = written(Path(made.store.folder), "*.keys.avro")
     assert (schema["name"], schema["fields"][0]["name"]) == ("a.Key", "day")
+
+
+FORMATS = (FORMAT + "json.JsonFormat", FORMAT + "avro.AvroFormat", FORMAT + "parquet.ParquetFormat", DELTA_FORMAT)
+
+
+def refused(disk: Disk, *values: bytes) -> dict[int, str]:
+    """Reasons of dead letters by offset."""
+    rows = [Row(offset, value) for offset, value in enumerate(values)]
+    columns = TableColumns(Struct(()), evolves=True) if disk.config.delta else None
+    return {letter.offset: letter.reason for letter in disk.run(rows, columns=columns).letters}
+
+
+@pytest.mark.parametrize("format_", FORMATS)
+def test_a_record_of_a_recursive_schema_is_a_dead_letter_alone(
+    tmp_path: Path, registry: Registry, format_: str
+) -> None:
+    tree = {"type": "record", "name": "Tree", "fields": [{"name": "child", "type": ["null", "Tree"]}]}
+    registry.answers["/schemas/ids/8"] = {"schema": json.dumps(tree)}
+    found = refused(disk(tmp_path, registry, **TOLERANT, **{"format.class": format_}), framed(1, ONE), framed(8, b"\0"))
+    assert list(found) == [1] and "Tree is inside of itself, which no column can hold" in found[1]
+
+
+@pytest.mark.parametrize("format_", FORMATS)
+def test_a_null_for_a_required_field_is_a_dead_letter_alone(tmp_path: Path, format_: str) -> None:
+    converter = {
+        "value.converter": "org.apache.kafka.connect.json.JsonConverter",
+        "value.converter.schemas.enable": "true",
+    }
+    fields = [{"field": "n", "type": "int32"}, {"field": "s", "type": "string", "optional": True}]
+    schema = {"type": "struct", "fields": fields}
+    payloads: list[Any] = [{"n": 1, "s": None}, {"n": None}, {}, {"n": 2}]
+    made = Disk(tmp_path, **TOLERANT, **converter, **{"format.class": format_, "flush.size": "2"})
+    found = refused(made, *(json.dumps({"schema": schema, "payload": payload}).encode() for payload in payloads))
+    assert found == dict.fromkeys((1, 2), "Invalid null value for required INT32 field n")
 
 
 def test_a_new_schema_begins_a_new_object_and_bad_records_are_dead_letters(tmp_path: Path, registry: Registry) -> None:

@@ -32,6 +32,7 @@ from frazil.pipeline.schemas.connect import (
 )
 from frazil.pipeline.schemas.defaults import filled
 from frazil.pipeline.schemas.json_schemas import json_to_connect
+from frazil.pipeline.schemas.required import check_required
 from frazil.pipeline.schemas.wire import Framing, Message, json_record
 
 SubjectName = Literal["topic", "record", "topic-record"]
@@ -119,7 +120,10 @@ class _Reader:
             raise ConversionError("", compiled.reason)
         try:
             payload = _encode(compiled.read(value, start))
-            return compiled.schema, filled(compiled.schema, payload) if compiled.defaults else payload
+            payload = filled(compiled.schema, payload) if compiled.defaults else payload
+            if self._converter.type == "KCONNECT":
+                check_required(compiled.schema, payload)
+            return compiled.schema, payload
         except UnfitRecord as error:
             raise ConversionError("", f"the record does not fit its schema ({id_}): {error}") from None
         except RecursionError:

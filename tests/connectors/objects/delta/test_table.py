@@ -155,6 +155,17 @@ def test_columns_have_the_types_of_the_schema(make: Make) -> None:
     assert (found[2]["time"], found[2]["m"], found[2]["raw"], found[0]["late"]) == (5, [("a", 0.5)], b"a", None)
 
 
+def test_a_column_stays_as_wide_as_it_is_and_takes_what_fits(make: Make) -> None:
+    case = make()
+    case.config = case.replaced(SCHEMAS)
+    target = case.target()
+    case.write(target, [with_schema(0, {"type": "struct", "fields": [{"field": "n", "type": "int32"}]}, n=1)])
+    wider = {"type": "struct", "fields": [{"field": "n", "type": "int64"}]}
+    found = case.write(target, [with_schema(1, wider, n=2), with_schema(2, wider, n=2**40)])
+    assert list(refused(found)) == [2] and "int" in refused(found)[2]
+    assert [row["n"] for row in case.rows()] == [1, 2]
+
+
 def test_a_schema_says_the_unit_of_a_number_for_a_column_that_is_there(make: Make) -> None:
     case = make()
     case.config = case.replaced(SCHEMAS)
