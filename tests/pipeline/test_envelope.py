@@ -127,7 +127,7 @@ def test_values() -> None:
 def test_schemas_with_defaults_and_descriptions_are_read(default: Any) -> None:
     """Debezium's have a default for `snapshot`; Kafka Connect overlooks what is wrong in these."""
     schema = struct(a=of("string", default=default, doc="what it is"), b=of("int64", doc=7, optional="no"))
-    found, writer = result(_columns(schema), record(schema, {"a": "x", "b": 1}))
+    found, writer = result(_columns(schema, b=1), record(schema, {"a": "x", "b": 1}))
     assert (found.dead, pa.concat_tables(writer.tables).to_pylist()) == ([], [{"a": "x", "b": 1}])
 
 
@@ -183,9 +183,9 @@ def test_a_schema_that_is_nested_too_deeply_makes_bad_records(depth: int) -> Non
     assert columns_of(good.replace(b'"x",{', b'"x",')) is not None
 
 
-def _columns(schema: Json) -> Struct:
+def _columns(schema: Json, **payload: Json) -> Struct:
     """The columns that records of a schema need."""
-    found, _ = result(Struct(()), record(schema, {}))
+    found, _ = result(Struct(()), record(schema, payload))
     return Struct(tuple(Field(path[0], type_) for path, type_ in found.unknown.items()))
 
 
