@@ -53,6 +53,7 @@ _JARS = {
     "javax.activation": _CDDL_GPL,
     "javax.activation:activation": "CDDL-1.0",
     "javax.annotation": _CDDL_GPL,
+    "javax.ws.rs": _EPL_GPL,
     "javax.xml.bind": _CDDL_GPL,
     "net.sf.jopt-simple": "MIT",
     "net.sourceforge.argparse4j": "MIT",
@@ -61,6 +62,7 @@ _JARS = {
     "org.glassfish.hk2": _EPL_GPL,
     "org.glassfish.jersey": _EPL_GPL,
     "org.hdrhistogram": "BSD-2-Clause OR CC0-1.0",
+    "org.json": "LicenseRef-Public-Domain",
     "org.javassist": "MPL-1.1 OR LGPL-2.1-only OR Apache-2.0",
     "org.locationtech.jts": "EPL-2.0 OR BSD-3-Clause",
     "org.mariadb.jdbc": "LGPL-2.1-or-later",
@@ -71,7 +73,14 @@ _JARS = {
     "org.threeten": "BSD-3-Clause",
     **dict.fromkeys(
         (
-            *("at.yawk.lz4", "com.datadoghq", "com.fasterxml.jackson", "com.github.ben-manes.caffeine"),
+            *(
+                "at.yawk.lz4",
+                "com.datadoghq",
+                "com.ethlo.time",
+                "com.fasterxml.jackson",
+                "com.networknt",
+                "com.github.ben-manes.caffeine",
+            ),
             *("com.google.errorprone", "com.typesafe.scala-logging", "com.yammer.metrics", "commons-", "dev.failsafe"),
             *("com.dynatrace.hash4j", "io.airlift", "io.apicurio", "io.debezium", "io.prometheus.jmx"),
             *(

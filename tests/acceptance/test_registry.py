@@ -161,7 +161,7 @@ def test_generated_records_are_stored_with_the_columns_of_their_schema(
     worker: Worker, pipe: Pipe, registry: Settings, monkeypatch: pytest.MonkeyPatch, form: Format
 ) -> None:
     env = {"SCHEMA_REGISTRY_URL": registry.registry_url, "API_LOGS_TOPIC": pipe.name}
-    for name, text in (pipe.settings.env | env).items():
+    for name, text in (*pipe.settings.env.items(), *env.items()):
         monkeypatch.setenv(name, text)
     made = CliRunner().invoke(app, ["generate", "api", "-n", "300", "--format", form])
     assert made.exit_code == 0 and made.stdout.startswith(f"{pipe.name}-{form}: 300 records"), made.output

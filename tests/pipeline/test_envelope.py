@@ -183,7 +183,7 @@ def test_a_schema_that_is_nested_too_deeply_makes_bad_records(depth: int) -> Non
     assert columns_of(good.replace(b'"x",{', b'"x",')) is not None
 
 
-def _columns(schema: Json, **payload: Json) -> Struct:
+def _columns(schema: Json, **payload: Any) -> Struct:
     """The columns that records of a schema need."""
     found, _ = result(Struct(()), record(schema, payload))
     return Struct(tuple(Field(path[0], type_) for path, type_ in found.unknown.items()))
