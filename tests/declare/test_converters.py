@@ -189,6 +189,23 @@ def test_options_of_a_registry_converter_that_would_read_otherwise_are_refused(n
     assert text.startswith(f"Invalid value {value} for configuration value.converter.{name.replace('__', '.')}: ")
 
 
+@pytest.mark.parametrize(
+    ("source", "way", "needed"),
+    [
+        ("basic", "USER_INFO", ["basic.auth.user.info"]),
+        ("bearer", "STATIC_TOKEN", ["bearer.auth.token"]),
+        ("bearer", "OAUTHBEARER", [f"bearer.auth.{n}" for n in ("issuer.endpoint.url", "client.id", "client.secret")]),
+    ],
+)
+def test_a_login_without_its_keys_is_refused(source: str, way: str, needed: list[str]) -> None:
+    keys = {f"value__converter__{source}__auth__credentials__source": way}
+    names = [f"value.converter.{name}" for name in needed]
+    assert errors(value__converter=AVRO, **URL, **keys) == [
+        f'Missing required configuration "{name}", which {way} needs.' for name in names
+    ]
+    assert errors(value__converter=AVRO, **URL, **keys, **dict.fromkeys(names, "x")) == []
+
+
 def test_options_of_a_registry_converter_make_the_converter() -> None:
     def made(**changes: str) -> RegistryConverter:
         config = {**MINIMAL_SINK, **{k.replace("__", "."): v for k, v in changes.items()}}

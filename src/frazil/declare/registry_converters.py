@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from frazil.declare.definition import REQUIRED, Key, Required, Validator, Value
+from frazil.declare.definition import REQUIRED, Key, Parsed, Required, Validator, Value
 from frazil.declare.validators import at_least
 
 AVRO_CONVERTER = "io.confluent.connect.avro.AvroConverter"
@@ -74,6 +74,16 @@ _NO_EFFECT = {
         )
     },
 }
+_LOGINS = (
+    ("basic.auth.credentials.source", "USER_INFO", ("basic.auth.user.info",)),
+    ("bearer.auth.credentials.source", "STATIC_TOKEN", ("bearer.auth.token",)),
+    (
+        "bearer.auth.credentials.source",
+        "OAUTHBEARER",
+        ("bearer.auth.issuer.endpoint.url", "bearer.auth.client.id", "bearer.auth.client.secret"),
+    ),
+)
+"""Key and value of a way to log in, and the keys that it needs."""
 _PEM = {
     "truststore.certificates": "Certificates that it is trusted by, as PEM text.",
     "keystore.certificate.chain": "Our certificate and those that lead to its root, as PEM text.",
@@ -158,6 +168,18 @@ def registry_keys(class_name: str, role: str, unused: str | None) -> tuple[Key, 
         PROTOBUF_CONVERTER: _protobuf,
     }.get(class_name, _avro)
     return tuple(_placed(key, f"{role}.converter.", unused) for key in (*registry, *own()))
+
+
+def check_login(parsed: Parsed, role: str) -> None:
+    """Refuse a way to log in without the keys that it needs."""
+    prefix = f"{role}.converter."
+    for source, way, needed in _LOGINS:
+        key = parsed.definition.keys.get(prefix + source)
+        if key is None or key.no_effect is not None or parsed.values.get(prefix + source) != way:
+            continue
+        for name in needed:
+            if not parsed.values.get(prefix + name):
+                parsed.fail(prefix + name, f'Missing required configuration "{prefix}{name}", which {way} needs.')
 
 
 def _placed(key: Key, prefix: str, unused: str | None) -> Key:

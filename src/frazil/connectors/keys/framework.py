@@ -8,7 +8,7 @@ from frazil.connectors.keys.versions import VERSION
 from frazil.declare.converters import converter_class
 from frazil.declare.definition import COMMON, Key, Parsed, Value, invalid_value
 from frazil.declare.placeholders import has_placeholder
-from frazil.declare.registry_converters import PROTOBUF_CONVERTER
+from frazil.declare.registry_converters import PROTOBUF_CONVERTER, check_login
 from frazil.declare.validators import (
     all_of,
     at_least,
@@ -255,6 +255,7 @@ def check_sink(parsed: Parsed) -> None:
     _check_dead_letter_topic(parsed, topics, regex)
     for part in ("key", "value"):
         _check_schema_content(parsed, part)
+        check_login(parsed, part)
     _check_extras(parsed)
     check_overrides(parsed)
 
