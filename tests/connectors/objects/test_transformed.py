@@ -47,6 +47,7 @@ STEPS = {
 
 
 def record(offset: int, fields: list[dict[str, Any]], **payload: Any) -> Row:
+    fields = [{**field, "optional": True} for field in fields]
     return Row(offset, json.dumps({"schema": {"type": "struct", "fields": fields}, "payload": payload}).encode())
 
 

@@ -133,7 +133,8 @@ def schema(*more: dict[str, Any]) -> dict[str, Any]:
 
 
 def with_schema(offset: int, of: dict[str, Any], **payload: Any) -> Row:
-    return Row(offset, json.dumps({"schema": of, "payload": payload}).encode())
+    fields = [{**field, "optional": True} for field in of["fields"]]
+    return Row(offset, json.dumps({"schema": {**of, "fields": fields}, "payload": payload}).encode())
 
 
 def test_columns_have_the_types_of_the_schema(make: Make) -> None:
