@@ -14,7 +14,10 @@ from frazil.errors import ServiceUnavailable
 
 @dataclass(frozen=True)
 class ClientCredentials:
-    """Where tokens come from and who asks; `key` is the one of the address. Times are in seconds."""
+    """Login of a client at an identity provider; `key` is that of its address.
+
+    A token is renewed `spare` seconds before its end.
+    """
 
     url: str
     key: str
@@ -22,7 +25,6 @@ class ClientCredentials:
     secret: str = field(repr=False)
     scope: str = ""
     spare: float = 0.0
-    """How long before its end a token is renewed."""
 
 
 class Tokens:
