@@ -68,7 +68,7 @@ class Unread(Part):
 
 @dataclass
 class _Plan:
-    """How to read records: `source` are their fields, of which transformations look at `opened`.
+    """Ways to read records: `source` are their fields, of which transformations look at `opened`.
 
     `passing` are the fields that columns get as they are: their names, and those that transformations give them.
     """
