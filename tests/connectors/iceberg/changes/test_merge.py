@@ -36,7 +36,7 @@ from pyiceberg.types import (
 )
 
 from frazil.connectors.iceberg.changes.changes import ChangeFileWriter
-from frazil.connectors.iceberg.changes.merge import MERGE_MODE, Merge, look_up_all, rewrites
+from frazil.connectors.iceberg.changes.merge import MERGE_MODE, Merge, look_up_all, rewrites, sorted_out
 from frazil.connectors.iceberg.table import attempts
 from frazil.connectors.iceberg.table.commit import COMMIT_ID, OFFSETS, Commit, TableBranch
 from frazil.connectors.iceberg.table.schema import struct_of
@@ -46,6 +46,7 @@ from frazil.errors import CommitConflict, ConfigError, Fenced
 from frazil.pipeline.changes import DELETED, OFFSET, PARTITION, TIMESTAMP, TOPIC, Path
 from frazil.pipeline.convert.arrow import arrow_schema
 from frazil.pipeline.gaps import WantedRows
+from frazil.pipeline.keys import Codes, Keys
 from tests.connectors.iceberg.conftest import MakeTable
 from tests.connectors.iceberg.proxy import CatalogProxy
 
@@ -109,7 +110,7 @@ def delete(**row: Any) -> Change:
 
 def written(
     table: Table, tasks: Sequence[Sequence[Change]], keys: tuple[Path, ...]
-) -> tuple[list[DataFile], list[pa.Table]]:
+) -> tuple[list[DataFile], Keys, dict[str, Codes]]:
     schema = arrow_schema(struct_of(table.schema()))
     result: list[DataFile] = []
     told: list[pa.Table] = []
@@ -130,7 +131,7 @@ def written(
         result += files.close()
         if (of_task := files.changes()) is not None:
             told.append(of_task)
-    return result, told
+    return result, *sorted_out(told)
 
 
 class Applier:

@@ -76,17 +76,22 @@ class Merge:
     def __init__(
         self,
         files: Sequence[DataFile],
-        changes: Sequence[pa.Table],
+        keys: Keys,
+        lost: Mapping[str, Codes],
         paths: tuple[Path, ...],
         writer_for: Callable[[Table], DataFileWriter],
         run: RunTasks,
     ) -> None:
-        """`files` and `changes` are what the tasks wrote; `writer_for` gives the writer of a table's files."""
+        """`files` are new, and have rows `lost` that are not to be; other rows with one of the `keys` go.
+
+        `writer_for` gives the writer of a table's files.
+        """
         self._paths = paths
         self._writer_for = writer_for
         self._run = run
         self._new = files
-        self._keys, self._lost = _sorted_out(changes)
+        self._keys = keys
+        self._lost = lost
         self._found: dict[tuple[str, frozenset[str]], tuple[DataFile, Found | None]] = {}
 
     def stage(self, transaction: Transaction, table: Table, branch: str, summary: Mapping[str, str]) -> None:
@@ -187,8 +192,8 @@ def _name(candidate: Candidate) -> tuple[str, frozenset[str]]:
     return candidate.file.file_path, frozenset(file.file_path for file in candidate.deletes)
 
 
-def _sorted_out(tasks: Sequence[pa.Table]) -> tuple[Keys, dict[str, Codes]]:
-    """The keys that change, and by file the rows that a later change of another task has replaced."""
+def sorted_out(tasks: Sequence[pa.Table]) -> tuple[Keys, dict[str, Codes]]:
+    """The keys that tasks change, and by file the rows that a later change of another task has replaced."""
     changes = pa.concat_tables(tasks)
     keys = Keys(changes.select([name for name in changes.column_names if name.isdecimal()]))
     lost = np.ones(changes.num_rows, bool)
