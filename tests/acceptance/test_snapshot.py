@@ -75,10 +75,10 @@ def fill(settings: Settings, items: int) -> None:
         )
 
 
-def deployed(settings: Settings, wanted: Mapping[str, dict[str, str]]) -> None:
+def deployed(settings: Settings, wanted: Mapping[str, dict[str, str]], partitions: int = 3) -> None:
     """Topics, and connectors that run."""
     topics = next(config["topics"] for config in wanted.values() if "topics" in config)
-    kafka_topics.ensure_topics(settings.bootstrap_servers, {name: (3, {}) for name in topics.split(",")})
+    kafka_topics.ensure_topics(settings.bootstrap_servers, {name: (partitions, {}) for name in topics.split(",")})
     with ConnectClient(settings.connect_access) as client:
         for name, config in wanted.items():
             eventually(lambda name=name, config=config: took(client, name, config))  # type: ignore[misc]
