@@ -13,6 +13,7 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+import pyiceberg.io.pyarrow
 import pytest
 from pyiceberg.manifest import DataFile, DataFileContent, ManifestContent
 from pyiceberg.partitioning import PartitionField, PartitionSpec
@@ -404,6 +405,27 @@ def test_only_files_that_can_hold_a_key_are_read(make_table: MakeTable, mode: st
     apply.target.commit(now, apply.target.floor(now, ME), batch, merge.stage)
     assert len(looked) == 1
     assert people(table)[102] == "b"
+
+
+def test_a_delete_file_is_read_once_for_all_data_files(make_table: MakeTable, monkeypatch: pytest.MonkeyPatch) -> None:
+    table = make_table(PEOPLE, properties={MERGE_MODE: "merge-on-read"})
+    apply = Applier(table)
+    expected: dict[int, str] = {}
+    for round_ in range(4):
+        apply([put(id=i, name=f"{round_}") for i in range(round_, 12, 2)])
+        expected |= {i: f"{round_}" for i in range(round_, 12, 2)}
+    read: list[str] = []
+
+    def watching(io: Any, data_file: DataFile) -> Any:
+        read.append(data_file.file_path)
+        return of_one(io, data_file)
+
+    of_one = pyiceberg.io.pyarrow._read_deletes  # noqa: SLF001
+    with monkeypatch.context() as patch:
+        patch.setattr(pyiceberg.io.pyarrow, "_read_deletes", watching)
+        apply([put(id=i, name="last") for i in range(3)])
+    assert len(read) == len(set(read)) == 2
+    assert people(table) == expected | dict.fromkeys(range(3), "last")
 
 
 def test_foreign_commits_meanwhile(make_table: MakeTable, mode: str) -> None:
