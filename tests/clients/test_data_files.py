@@ -92,12 +92,20 @@ def test_a_file_that_an_upsert_writes_again_keeps_the_nulls_of_its_other_rows(st
     assert _by_id(rows) == [*ROWS[:3], {"id": 3, **NOTHING, "l": [{"x": 30}]}, *ROWS[4:]]
 
 
-def test_delete_files_of_others_in_any_order(tmp_path: Path) -> None:
-    paths, positions = ["b", "a", "b", "a", "c"], [5, 1, 2, 3, 0]
-    pq.write_table(pa.table({"file_path": paths, "pos": pa.array(positions, pa.int64())}), tmp_path / "d.parquet")
+@pytest.mark.parametrize(
+    ("rows", "expected"),
+    [([("b", 5), ("a", 1), ("b", 2), ("a", 3), ("c", 0)], {"b": [5, 2], "a": [1, 3], "c": [0]}), ([], {})],
+)
+@pytest.mark.parametrize("type_", [pa.string(), pa.large_string(), pa.dictionary(pa.int32(), pa.string())])
+def test_delete_files_of_others_in_any_order(
+    tmp_path: Path, rows: list[tuple[str, int]], expected: dict[str, list[int]], type_: pa.DataType
+) -> None:
+    paths = pa.array([path for path, _ in rows], pa.string()).cast(type_)
+    positions = pa.array([position for _, position in rows], pa.int64())
+    pq.write_table(pa.table({"file_path": paths, "pos": positions}), tmp_path / "d.parquet")
     path = (tmp_path / "d.parquet").as_uri()
     deletes = DataFile.from_args(
         content=DataFileContent.POSITION_DELETES, file_path=path, file_format=FileFormat.PARQUET, partition=Record()
     )
     found = _read_all_delete_files(PyArrowFileIO(), [FileScanTask(data_file=deletes, delete_files={deletes})])
-    assert {name: each[0].to_pylist() for name, each in found.items()} == {"b": [5, 2], "a": [1, 3], "c": [0]}
+    assert {name: each[0].to_pylist() for name, each in found.items()} == expected
