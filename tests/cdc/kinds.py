@@ -84,7 +84,7 @@ FROM_RECORDS: dict[str, tuple[LiteralString, LiteralString, str]] = {
     "vb": ("varbit(5)", "B'101'", "binary"),
     "tz": ("timetz", "'12:34:56.123456+02'", "string"),
     "ad": ("date[]", "'{2024-02-29,NULL}'", "list<int>"),
-    "ve": ("vector(3)", "'[1,2.5,-3]'", "list<float>"),
+    "ve": ("vector(3)", "'[1,2.5,-3]'", "list<double>"),
 }
 """Type and value of columns that a snapshot refuses, and the column that records make."""
 LATE = ("d2", "tm24", "ts0", "tsi", "tsi3")
