@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import subprocess
+import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -24,7 +25,7 @@ from frazil.environment.settings import Settings
 from frazil.errors import FrazilError
 from frazil.stack.connect import sources_service
 from frazil.stack.postgres import _programs, data_folder, postgres_service
-from tests.acceptance.test_kill_cdc import SINK, SOURCE, Traffic, debezium, kill
+from tests.acceptance.test_kill_cdc import SINK, SOURCE, Traffic, debezium, differences, kill
 from tests.acceptance.test_snapshot import deployed, fill
 from tests.isolation import isolated_settings
 from tests.waits import eventually
@@ -96,7 +97,7 @@ def standby(primary: Settings, home: Path) -> Iterator[Settings]:
         postgres_service(primary).start(lambda text: None)
 
 
-def test_a_snapshot_that_is_interrupted_brings_each_row_once_and_tells_that_others_may_stay(chain: Settings) -> None:
+def test_what_a_snapshot_that_was_interrupted_leaves_is_told_and_deleted(chain: Settings) -> None:
     wanted = connectors(chain)
     wanted = {name: wanted[name] for name in (SOURCE, SINK)}
     fill(chain, _ROWS)
@@ -116,6 +117,8 @@ def test_a_snapshot_that_is_interrupted_brings_each_row_once_and_tells_that_othe
             kill(sources_service(chain, {}))
         before = traffic.transactions
         eventually(lambda: traffic.transactions > before + 200)
+        verified = delete_surplus(chain, SINK)  # while all of it works
+        assert "Traceback" not in verified.stderr
     finally:
         traffic.stop()
     sinks = {SINK: wanted[SINK]}
@@ -127,6 +130,8 @@ def test_a_snapshot_that_is_interrupted_brings_each_row_once_and_tells_that_othe
     eventually(brought)
     with ConnectClient(chain.connect_access) as client:
         assert len(events(client, SINK)) > 0
+    assert delete_surplus(chain, SINK).returncode == 0
+    assert differences(chain) == {}
 
 
 def test_a_standby_that_takes_the_place_of_its_primary_is_followed_on(chain: Settings, tmp_path: Path) -> None:
@@ -155,7 +160,7 @@ def test_a_standby_that_takes_the_place_of_its_primary_is_followed_on(chain: Set
         eventually(lambda: equal(chain, wanted, other.postgres_access()))
 
 
-def test_a_slot_that_was_dropped_is_told_and_what_a_new_snapshot_does_not_bring(chain: Settings) -> None:
+def test_a_slot_that_was_dropped_is_told_and_what_a_new_snapshot_does_not_bring_is_deleted(chain: Settings) -> None:
     access, wanted = chain.postgres_access(), following(chain, "dropped")
     source = wanted["dropped-source"]
     with psycopg.connect(**access, autocommit=True) as database, ConnectClient(chain.connect_access) as client:
@@ -179,6 +184,15 @@ def test_a_slot_that_was_dropped_is_told_and_what_a_new_snapshot_does_not_bring(
         eventually(lambda: not only(chain, wanted).other)
         assert only(chain, wanted).missing == []
         assert len(events(client, "dropped-table")) > 0
+        assert delete_surplus(chain, "dropped-table").returncode == 0
+        assert equal(chain, wanted)
+
+
+def delete_surplus(settings: Settings, connector: str) -> subprocess.CompletedProcess[str]:
+    """Run the verb, as a program of its own."""
+    command = [str(Path(sys.executable).with_name("frazil")), "verify", connector, "--against", "postgres://"]
+    options = ["--delete-surplus", "--yes"]
+    return subprocess.run([*command, *options], env=settings.env, capture_output=True, text=True, check=False)
 
 
 def slot_of(access: Mapping[str, Any], name: str) -> Slot:

@@ -12,11 +12,10 @@ import pytest
 from pyiceberg.exceptions import NoSuchTableError
 
 from frazil.clients import catalog as catalogs
-from frazil.clients.connect import ConnectClient
-from frazil.clients.kafka import topics as kafka_topics
 from frazil.environment.settings import Settings
-from tests.acceptance.test_cdc_rows import TOPIC, configs
-from tests.acceptance.test_kill_cdc import debezium, runs, took
+from tests.acceptance.test_cdc_rows import configs
+from tests.acceptance.test_kill_cdc import debezium
+from tests.acceptance.test_snapshot import deployed
 from tests.waits import eventually
 
 pytestmark = pytest.mark.spark
@@ -24,7 +23,6 @@ pytestmark = pytest.mark.spark
 LOG, HISTORY = "shop.users_log", "shop.users_history"
 LONG = "x" * 20_000
 """A text that is not sent when it has not changed."""
-OWN = ("iceberg.tables", "iceberg.tables.default-id-columns", "skipped.operations")
 
 
 @pytest.fixture
@@ -34,15 +32,11 @@ def users(tmp_path: Path) -> Iterator[Settings]:
         with psycopg.connect(**settings.postgres_access()) as connection:
             connection.execute("CREATE TABLE users (id int PRIMARY KEY, name text, note text)")
             connection.execute("INSERT INTO users VALUES (1, 'user', %s), (2, 'user', 'n'), (3, 'user', NULL)", [LONG])
-        kafka_topics.ensure_topics(settings.bootstrap_servers, {TOPIC: (3, {})})
-        with ConnectClient(settings.connect_access) as client:
-            for name, config in configs(settings).items():
-                told = {key: value for key, value in config.items() if key not in OWN}
-                if "topics" in told:
-                    modes = {"frazil.cdc.mode": "history", f"iceberg.table.{LOG}.cdc-mode": "append"}
-                    told |= {"iceberg.tables": f"{LOG},{HISTORY}", **modes}
-                eventually(lambda name=name, told=told: took(client, name, told))  # type: ignore[misc]
-                eventually(lambda name=name: runs(client, name))  # type: ignore[misc]
+        wanted = configs(settings)
+        del wanted["users-source"]["skipped.operations"], wanted["users-tables"]["iceberg.tables.default-id-columns"]
+        modes = {"frazil.cdc.mode": "history", f"iceberg.table.{LOG}.cdc-mode": "append"}
+        wanted["users-tables"] |= {"iceberg.tables": f"{LOG},{HISTORY}", **modes}
+        deployed(settings, wanted)
         yield settings
 
 

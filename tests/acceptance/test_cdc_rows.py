@@ -12,10 +12,9 @@ from pyiceberg.exceptions import NoSuchTableError
 
 from frazil.cli.verbs.demo_cdc import connectors
 from frazil.clients import catalog as catalogs
-from frazil.clients.connect import ConnectClient
-from frazil.clients.kafka import topics as kafka_topics
 from frazil.environment.settings import Settings
-from tests.acceptance.test_kill_cdc import debezium, runs, took
+from tests.acceptance.test_kill_cdc import debezium
+from tests.acceptance.test_snapshot import deployed
 from tests.waits import eventually
 
 pytestmark = pytest.mark.spark
@@ -30,11 +29,7 @@ def users(tmp_path: Path) -> Iterator[Settings]:
         with psycopg.connect(**settings.postgres_access()) as connection:
             connection.execute("CREATE TABLE users (id int PRIMARY KEY, email text NOT NULL, note text)")
             connection.execute("ALTER TABLE users REPLICA IDENTITY FULL")
-        kafka_topics.ensure_topics(settings.bootstrap_servers, {TOPIC: (1, {})})
-        with ConnectClient(settings.connect_access) as client:
-            for name, config in configs(settings).items():
-                eventually(lambda name=name, config=config: took(client, name, config))  # type: ignore[misc]
-                eventually(lambda name=name: runs(client, name))  # type: ignore[misc]
+        deployed(settings, configs(settings), partitions=1)
         yield settings
 
 

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 
 import psycopg
@@ -16,10 +17,13 @@ import pytest
 
 from frazil.cdc.shop import TABLES, Shop
 from frazil.cli.verbs.demo_cdc import connectors
+from frazil.cli.verbs.verify_database import compared
 from frazil.clients import catalog as catalogs
 from frazil.clients.connect import ConnectClient
 from frazil.clients.kafka import topics as kafka_topics
+from frazil.connectors.iceberg.table.schema import struct_of
 from frazil.environment.settings import Settings
+from frazil.errors import FrazilError
 from tests.acceptance.test_kill_cdc import (
     SINK,
     SOURCE,
@@ -32,7 +36,7 @@ from tests.acceptance.test_kill_cdc import (
     services,
     took,
 )
-from tests.cdc.kinds import KINDS, LATE, MODES, make_kinds
+from tests.cdc.kinds import FROM_RECORDS, KINDS, LATE, MODES, make_kinds, make_others
 from tests.waits import eventually
 
 pytestmark = pytest.mark.spark
@@ -75,10 +79,10 @@ def fill(settings: Settings, items: int) -> None:
         )
 
 
-def deployed(settings: Settings, wanted: Mapping[str, dict[str, str]]) -> None:
+def deployed(settings: Settings, wanted: Mapping[str, dict[str, str]], partitions: int = 3) -> None:
     """Topics, and connectors that run."""
     topics = next(config["topics"] for config in wanted.values() if "topics" in config)
-    kafka_topics.ensure_topics(settings.bootstrap_servers, {name: (3, {}) for name in topics.split(",")})
+    kafka_topics.ensure_topics(settings.bootstrap_servers, {name: (partitions, {}) for name in topics.split(",")})
     with ConnectClient(settings.connect_access) as client:
         for name, config in wanted.items():
             eventually(lambda name=name, config=config: took(client, name, config))  # type: ignore[misc]
@@ -115,6 +119,31 @@ def test_rows_and_columns_are_those_that_changes_bring(chain: Settings, tmp_path
         assert {"id", "touched", *KINDS} - set(taken.column_names) == set(LATE if mode == "third" else ())
         for name in set(taken.column_names) - {"touched"}:
             assert taken[name].to_string() == changed[name].to_string(), (mode, name)
+
+
+@pytest.mark.timeout(600)
+def test_types_that_a_snapshot_refuses_come_from_records(chain: Settings) -> None:
+    demo = connectors(chain)
+    with psycopg.connect(**chain.postgres_access(), autocommit=True) as connection:
+        make_others(connection)
+        own = {"topic.prefix": "o", "table.include.list": "public.others", "slot.name": "o", "publication.name": "o"}
+        sink = {key: value for key, value in demo[SINK].items() if not key.startswith(("transforms", "frazil.t"))}
+        sink |= {"topics": "o.public.others", "iceberg.tables": "kinds.others"}
+        deployed(chain, {"others-source": demo[SOURCE] | own, "others-table": sink})
+
+        def same() -> bool:
+            with suppress(FrazilError):
+                found = compared(chain, {"others-table": sink}, chain.postgres_access(), lambda text: None)
+                return bool(found) and found[0].equal
+            return False
+
+        eventually(same)
+        connection.execute("UPDATE others SET id = id + 10")
+        eventually(same)
+    fields = struct_of(catalogs.connect(chain.catalog_properties()).load_table("kinds.others").schema()).fields
+    assert {each.name: str(each.type) for each in fields if each.name != "id"} == {
+        name: kind[2] for name, kind in FROM_RECORDS.items()
+    }
 
 
 @pytest.mark.faults

@@ -23,7 +23,12 @@ def goods() -> list[dict[str, Any]]:
 
 def catalog_with(folder: Path, rows: list[dict[str, Any]]) -> MemoryCatalog:
     """A catalog with a table `shop.goods`."""
-    catalog = MemoryCatalog(folder, {"shop.goods": SCHEMA})
-    fields = [("id", pa.int64()), ("name", pa.string()), ("price", pa.decimal128(38, 2))]
-    catalog.load_table("shop.goods").append(pa.Table.from_pylist(rows, schema=pa.schema(fields)))
+    catalog = MemoryCatalog(folder, {})
+    fill(catalog, rows)
     return catalog
+
+
+def fill(catalog: MemoryCatalog, rows: list[dict[str, Any]]) -> None:
+    """Make the table `shop.goods`."""
+    fields = [("id", pa.int64()), ("name", pa.string()), ("price", pa.decimal128(38, 2))]
+    catalog.create_table("shop.goods", SCHEMA).append(pa.Table.from_pylist(rows, schema=pa.schema(fields)))

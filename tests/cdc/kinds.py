@@ -75,6 +75,18 @@ KINDS: dict[str, tuple[LiteralString, LiteralString, LiteralString, LiteralStrin
     "domt": ("short", "'5'", "'6'", "null"),
 }
 """Type and three values of each column."""
+FROM_RECORDS: dict[str, tuple[LiteralString, LiteralString, str]] = {
+    "hs": ("hstore", '\'"a b"=>"x\\\\y", b=>NULL\'', "string"),
+    "ci": ("citext", "'Ann'", "string"),
+    "lt": ("ltree", "'a.b'", "string"),
+    "pt": ("point", "'(1.5,-2)'", "struct<x: double, y: double, wkb: binary, srid: int>"),
+    "b9": ("bit(9)", "B'100000011'", "binary"),
+    "vb": ("varbit(5)", "B'101'", "binary"),
+    "tz": ("timetz", "'12:34:56.123456+02'", "string"),
+    "ad": ("date[]", "'{2024-02-29,NULL}'", "list<int>"),
+    "ve": ("vector(3)", "'[1,2.5,-3]'", "list<double>"),
+}
+"""Type and value of columns that a snapshot refuses, and the column that records make."""
 LATE = ("d2", "tm24", "ts0", "tsi", "tsi3")
 """Columns with values that Connect's own types of times cannot have."""
 MODES: dict[str, dict[str, str]] = {
@@ -104,3 +116,14 @@ def make_kinds(connection: psycopg.Connection[Any]) -> None:
     for row in range(3):
         values = ", ".join(kind[1 + row] for kind in KINDS.values())
         connection.execute(f"INSERT INTO kinds VALUES ({row}, 0, NULL, {values})")  # noqa: S608
+
+
+def make_others(connection: psycopg.Connection[Any]) -> None:
+    """Make the table `others` with a column of each type that comes from records only, with a value and without."""
+    for extension in ("hstore", "citext", "ltree", "vector"):
+        connection.execute(f"CREATE EXTENSION {extension}")
+    columns = ", ".join(f"{name} {kind[0]}" for name, kind in FROM_RECORDS.items())
+    connection.execute(f"CREATE TABLE others (id int PRIMARY KEY, {columns})")
+    values = ", ".join(kind[1] for kind in FROM_RECORDS.values())
+    connection.execute(f"INSERT INTO others VALUES (1, {values})")  # noqa: S608
+    connection.execute("INSERT INTO others VALUES (2)")

@@ -40,6 +40,8 @@ def standby(tmp_path: Path) -> Iterator[Settings]:
 def test_it_is_refused_and_the_primary_is_asked_for(standby: Settings) -> None:
     with (
         psycopg.connect(**standby.postgres_access()) as connection,
-        pytest.raises(ConfigError, match="the server is a standby, which does not tell .*Name the primary"),
+        pytest.raises(
+            ConfigError, match="the server is a standby, which does not tell .*Write the primary in database.hostname"
+        ),
     ):
         check_server(connection)

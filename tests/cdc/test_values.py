@@ -31,6 +31,13 @@ MICROS = 1795953600123456
         ("jsonb", [{"b": 1, "a": [None]}, '{"a":[null],"b":1}']),
         ("uuid", [UUID(int=5), "00000000-0000-0000-0000-000000000005"]),
         ("bytea", [b"ab", "YWI="]),
+        ("bit", ["100000011", b"\x03\x01"]),
+        ("bit", ["1", True, b"\x01"]),
+        ("varbit", ["", b""]),
+        ("hstore", ['"a b"=>"x\\\\\\"y", "n"=>NULL', '{"n":null,"a b":"x\\\\\\"y"}']),
+        ("hstore", ["", "{}"]),
+        ("point", ["(1.5,-2)", {"x": 1.5, "y": -2.0, "wkb": b"", "srid": None}]),
+        ("vector", ["[1,0.1]", [1.0, 0.10000000149011612]]),
         ("_int4", [[1, None], [1, None]]),
         ("order_status", ["paid", "paid"]),
     ],
@@ -47,6 +54,8 @@ def test_one_value_has_one_form_whatever_it_came_through(kind: str, alike: list[
         ("timestamptz", MOMENT, MOMENT + timedelta(microseconds=1)),
         ("json", {"a": 1}, {"a": "1"}),
         ("text", "a", "a "),
+        ("hstore", '"a"=>NULL', '"a"=>""'),
+        ("varbit", "101", "111"),
     ],
 )
 def test_other_values_have_other_forms(kind: str, one: Any, other: Any) -> None:

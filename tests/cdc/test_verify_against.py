@@ -9,15 +9,17 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
+import psycopg
+import pyarrow as pa
 import pytest
 from typer.testing import CliRunner, Result
 
 from frazil.cli.main import app
 from frazil.cli.verbs.verify_database import access_of
-from frazil.clients import catalog as catalogs
 from frazil.environment.settings import Settings
-from frazil.errors import ServiceUnavailable, UsageError
-from tests.cdc.goods import catalog_with, goods
+from frazil.errors import ConfigError, ServiceUnavailable, UsageError
+from tests.cdc.goods import fill, goods
+from tests.connectors.iceberg.memory import MemoryCatalog
 
 SINK = {
     "name": "shop-tables",
@@ -33,18 +35,23 @@ Verify = Callable[..., Result]
 
 
 @pytest.fixture
-def verify(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Verify:
-    """Runs the verb for a connector whose table has some rows."""
+def verify(tmp_path: Path, catalog: MemoryCatalog) -> Verify:
+    """Runs the verb for a connector whose table has some rows, as it is given or had before."""
     (tmp_path / "sink.json").write_text(json.dumps(SINK))
 
-    def run(rows: list[dict[str, Any]], address: str, *options: str) -> Result:
-        catalog = catalog_with(tmp_path, rows)
-        monkeypatch.setattr(catalogs, "connect", lambda properties, name: catalog)
+    def run(rows: list[dict[str, Any]] | None, address: str, *options: str) -> Result:
+        if rows is not None:
+            fill(catalog, rows)
         return CliRunner().invoke(
             app, ["verify", "--config", str(tmp_path / "sink.json"), "--against", address, *options]
         )
 
     return run
+
+
+def rows_of(catalog: MemoryCatalog) -> list[dict[str, Any]]:
+    rows: list[dict[str, Any]] = catalog.load_table("shop.goods").scan().to_arrow().sort_by("id").to_pylist()
+    return rows
 
 
 def address_of(settings: Settings, password: str | None = None) -> str:
@@ -81,11 +88,99 @@ def test_json_has_the_keys_too(verify: Verify, postgres: Settings) -> None:
     assert (body["equal"], body["rows"], body["stored"], body["surplus"]) == (False, 3000, 3001, [{"id": 9999}])
 
 
+SURPLUS: list[dict[str, Any]] = [{"id": number, "name": "x", "price": None} for number in (8888, 9999, 9999)]
+
+
+@pytest.mark.stack
+@pytest.mark.parametrize("mode", ["copy-on-write", "merge-on-read"])
+def test_surplus_rows_are_deleted_and_no_others(
+    verify: Verify, postgres: Settings, catalog: MemoryCatalog, mode: str
+) -> None:
+    verify([*goods(), *SURPLUS], address_of(postgres))
+    with catalog.load_table("shop.goods").transaction() as change:
+        change.set_properties({"write.merge.mode": mode})
+    result = verify(None, address_of(postgres), "--delete-surplus", "--yes")
+    assert (result.exit_code, result.exception) == (0, None)
+    assert "shop.goods: 3 rows deleted\n" in result.stdout
+    assert rows_of(catalog) == goods()
+    head = catalog.load_table("shop.goods").current_snapshot()
+    again = verify(None, address_of(postgres), "--delete-surplus")
+    assert (again.exit_code, catalog.load_table("shop.goods").current_snapshot()) == (0, head)
+
+
+@pytest.mark.stack
+def test_a_row_that_comes_back_before_the_commit_stays(
+    verify: Verify, postgres: Settings, catalog: MemoryCatalog
+) -> None:
+    verify([*goods(), *SURPLUS], address_of(postgres))
+
+    def come_back() -> None:
+        """The row of the database, and another commit that brings it, so that this one is tried again."""
+        with psycopg.connect(**postgres.postgres_access()) as connection:
+            connection.execute("INSERT INTO goods VALUES (9999, 'back')")
+        table = catalog.load_table("shop.goods")
+        back = [{"id": 9999, "name": "back", "price": None}]
+        table.overwrite(pa.Table.from_pylist(back, schema=table.schema().as_arrow()), "id = 9999")
+
+    catalog.meanwhile = come_back
+    try:
+        told = verify(None, address_of(postgres), "--delete-surplus", "--yes", "-o", "json")
+    finally:
+        with psycopg.connect(**postgres.postgres_access()) as connection:
+            connection.execute("DELETE FROM goods WHERE id = 9999")
+    (body,) = json.loads(told.stdout)
+    assert (told.exit_code, body["deleted"], body["surplus"]) == (1, 1, [{"id": 9999}])
+    assert rows_of(catalog)[3000:] == [{"id": 9999, "name": "back", "price": None}]
+
+
+@pytest.mark.stack
+@pytest.mark.parametrize("fault", ["refused", "lost before", "lost after"])
+def test_a_commit_that_ends_badly_deletes_once(
+    verify: Verify, postgres: Settings, catalog: MemoryCatalog, fault: str
+) -> None:
+    verify([*goods(), *SURPLUS], address_of(postgres))
+    catalog.faults.append(fault)
+    told = verify(None, address_of(postgres), "--delete-surplus", "--yes", "-o", "json")
+    (body,) = json.loads(told.stdout)
+    assert (told.exit_code, body["equal"], body["deleted"]) == (0, True, 3)
+    assert rows_of(catalog) == goods()
+
+
+@pytest.mark.stack
+def test_nothing_is_deleted_without_a_yes(verify: Verify, postgres: Settings, catalog: MemoryCatalog) -> None:
+    refused = verify([*goods(), *SURPLUS], address_of(postgres), "--delete-surplus")
+    assert "Delete 2 rows of shop.goods that the database does not have?" in str(refused.exception)
+    assert len(rows_of(catalog)) == 3003
+
+
+@pytest.mark.stack
+def test_a_user_who_sees_some_of_the_rows_is_refused(
+    verify: Verify, postgres: Settings, catalog: MemoryCatalog
+) -> None:
+    access = postgres.postgres_access()
+    with psycopg.connect(**access, autocommit=True) as connection:
+        connection.execute("CREATE ROLE clerk LOGIN PASSWORD 'some'; GRANT SELECT ON goods TO clerk")
+        connection.execute("ALTER TABLE goods ENABLE ROW LEVEL SECURITY")
+        try:
+            told = verify(goods(), f"postgres://clerk:some@{access['host']}:{access['port']}", "--delete-surplus", "-y")
+        finally:
+            connection.execute("ALTER TABLE goods DISABLE ROW LEVEL SECURITY; REVOKE ALL ON goods FROM clerk")
+            connection.execute("DROP ROLE clerk")
+    assert isinstance(told.exception, ConfigError)
+    assert "the database refused: query would be affected by row-level security policy" in str(told.exception)
+    assert rows_of(catalog) == goods()
+
+
 @pytest.mark.stack
 def test_a_refused_login_is_told_without_the_password(verify: Verify, postgres: Settings) -> None:
     result = verify([], address_of(postgres, "guess me"))
     assert isinstance(result.exception, ServiceUnavailable)
     assert "guess" not in str(result.exception)
+
+
+def test_deleting_needs_a_database(verify: Verify) -> None:
+    told = CliRunner().invoke(app, ["verify", "--config", "sink.json", "--delete-surplus"])
+    assert "--delete-surplus needs --against" in str(told.exception)
 
 
 @pytest.mark.parametrize("options", [("--partition", "0"), ("--from", "1"), ("--to", "2")])

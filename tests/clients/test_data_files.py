@@ -1,15 +1,20 @@
-"""Nulls of lists and maps of structs, which PyIceberg's own projection makes empty."""
+"""Nulls of lists and maps of structs, which PyIceberg's own projection makes empty, and deletes by file."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from pyiceberg.io.pyarrow import PyArrowFileIO, _read_all_delete_files
+from pyiceberg.manifest import DataFile, DataFileContent, FileFormat
 from pyiceberg.schema import Schema
+from pyiceberg.table import FileScanTask
+from pyiceberg.typedef import Record
 from pyiceberg.types import ListType, LongType, MapType, NestedField, StringType, StructType
 
 from frazil.clients.data_files import file_batches, read_table
@@ -85,3 +90,22 @@ def test_a_file_that_an_upsert_writes_again_keeps_the_nulls_of_its_other_rows(st
     assert before.file.file_path not in files, "copy on write"
     rows = pa.concat_tables([pq.read_table(path.removeprefix("file://"), partitioning=None) for path in files])
     assert _by_id(rows) == [*ROWS[:3], {"id": 3, **NOTHING, "l": [{"x": 30}]}, *ROWS[4:]]
+
+
+@pytest.mark.parametrize(
+    ("rows", "expected"),
+    [([("b", 5), ("a", 1), ("b", 2), ("a", 3), ("c", 0)], {"b": [5, 2], "a": [1, 3], "c": [0]}), ([], {})],
+)
+@pytest.mark.parametrize("type_", [pa.string(), pa.large_string(), pa.dictionary(pa.int32(), pa.string())])
+def test_delete_files_of_others_in_any_order(
+    tmp_path: Path, rows: list[tuple[str, int]], expected: dict[str, list[int]], type_: pa.DataType
+) -> None:
+    paths = pa.array([path for path, _ in rows], pa.string()).cast(type_)
+    positions = pa.array([position for _, position in rows], pa.int64())
+    pq.write_table(pa.table({"file_path": paths, "pos": positions}), tmp_path / "d.parquet")
+    path = (tmp_path / "d.parquet").as_uri()
+    deletes = DataFile.from_args(
+        content=DataFileContent.POSITION_DELETES, file_path=path, file_format=FileFormat.PARQUET, partition=Record()
+    )
+    found = _read_all_delete_files(PyArrowFileIO(), [FileScanTask(data_file=deletes, delete_files={deletes})])
+    assert {name: each[0].to_pylist() for name, each in found.items()} == expected

@@ -10,7 +10,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+import pyarrow as pa
 from pyiceberg.table import Table
+from pyiceberg.table.refs import MAIN_BRANCH
 
 from frazil.cdc.values import Form, form_of
 from frazil.clients.postgres import connect
@@ -41,7 +43,10 @@ ORDER BY a.attnum
 @dataclass
 class Comparison:
     """Findings. `missing` are keys of rows that only the database has, `surplus` those that only the table has, `other`
-    those whose rows differ, with the columns. `absent` are columns of the database that the table lacks."""
+    those whose rows differ, with the columns. `absent` are columns of the database that the table lacks.
+
+    `versions`: the table keeps those of rows. `deleted`: surplus rows that were there, and were deleted.
+    """
 
     source: str
     target: str
@@ -52,6 +57,8 @@ class Comparison:
     other: list[dict[str, Any]] = field(default_factory=list)
     doubled: int = 0
     absent: list[str] = field(default_factory=list)
+    versions: bool = False
+    deleted: int = 0
 
     @property
     def equal(self) -> bool:
@@ -60,7 +67,7 @@ class Comparison:
 
 
 @dataclass(frozen=True)
-class _Shape:
+class Shape:
     """Columns of a table of PostgreSQL that are compared, with the form of their values, and the key among them."""
 
     columns: tuple[str, ...]
@@ -82,12 +89,17 @@ class Database:
 
         self._connection.isolation_level = psycopg.IsolationLevel.REPEATABLE_READ
         self._connection.read_only = True
+        self._connection.execute("SET row_security = off")  # which refuses what it would leave out
 
     def close(self) -> None:
         """End the connection."""
         self._connection.close()
 
-    def shape(self, schema: str, table: str) -> _Shape:
+    def is_standby(self) -> bool:
+        """Whether the server follows another one."""
+        return self._connection.execute("SELECT pg_is_in_recovery()").fetchone() == (True,)
+
+    def shape(self, schema: str, table: str) -> Shape:
         """The columns of a table. Raises NotFound for none, ConfigError for one without primary key."""
         found = self._connection.execute(_COLUMNS, [schema, table]).fetchall()
         if not found:
@@ -95,9 +107,9 @@ class Database:
         key = tuple(name for name, _, is_key in found if is_key)
         if not key:
             raise ConfigError(f"{schema}.{table} has no primary key, by which rows could be compared")
-        return _Shape(tuple(name for name, _, _ in found), key, {name: form_of(kind) for name, kind, _ in found})
+        return Shape(tuple(name for name, _, _ in found), key, {name: form_of(kind) for name, kind, _ in found})
 
-    def rows(self, schema: str, table: str, shape: _Shape) -> Iterator[Row]:
+    def rows(self, schema: str, table: str, shape: Shape) -> Iterator[Row]:
         """Give the rows."""
         from psycopg import sql
         from psycopg.rows import dict_row
@@ -112,15 +124,22 @@ class Database:
 
 
 def compare(
-    database: Database, schema: str, name: str, table: Table, progress: Progress, *, versions: bool = False
+    database: Database,
+    schema: str,
+    name: str,
+    table: Table,
+    progress: Progress,
+    *,
+    branch: str = MAIN_BRANCH,
+    versions: bool = False,
 ) -> Comparison:
-    """Compare a table of PostgreSQL with a table, both as they are now.
+    """Compare a table of PostgreSQL with a branch of a table, both as they are now.
 
     With `versions` the table keeps those of rows, of which the current ones count. Raises NotFound or ConfigError for a
     table that cannot be compared, ServiceUnavailable.
     """
     shape = database.shape(schema, name)
-    result = Comparison(f"{schema}.{name}", ".".join(table.name()))
+    result = Comparison(f"{schema}.{name}", ".".join(table.name()), versions=versions)
     present = {column.name for column in table.schema().fields}
     result.absent = [column for column in shape.columns if column not in present]
     lacking = [column for column in shape.key if column not in present]
@@ -129,19 +148,25 @@ def compare(
     progress(f"{result.source}: rows of the database")
     ours, result.rows = _sums(database.rows(schema, name, shape))
     progress(f"{result.source}: rows of {result.target}")
-    theirs, result.stored = _sums(_stored(table, shape, versions))
+    theirs, result.stored = _sums(_stored(table, branch, shape, versions))
     differing = {bucket for bucket in ours.keys() | theirs.keys() if ours.get(bucket) != theirs.get(bucket)}
     if differing:
         progress(f"{result.source}: keys that differ")
-        _name(result, shape, differing, database.rows(schema, name, shape), _stored(table, shape, versions))
+        _name(result, shape, differing, database.rows(schema, name, shape), _stored(table, branch, shape, versions))
     return result
 
 
-def _stored(table: Table, shape: _Shape, versions: bool) -> Iterator[Row]:
+def scan(table: Table, branch: str, columns: tuple[str, ...], rows: str = "true") -> pa.RecordBatchReader:
+    """Read rows of a branch; of main while the branch is not there, which is made from it."""
+    head = table.metadata.snapshot_by_name(branch)
+    snapshot = None if head is None else head.snapshot_id
+    return table.scan(rows, selected_fields=columns, snapshot_id=snapshot).to_arrow_batch_reader()
+
+
+def _stored(table: Table, branch: str, shape: Shape, versions: bool) -> Iterator[Row]:
     present = {column.name for column in table.schema().fields}
     selected = tuple(column for column in shape.columns if column in present)
-    rows = f"{CURRENT} = true" if versions else "true"
-    for batch in table.scan(rows, selected_fields=selected).to_arrow_batch_reader():
+    for batch in scan(table, branch, selected, f"{CURRENT} = true" if versions else "true"):
         for row in batch.to_pylist():
             yield shape.row(row)
 
@@ -163,13 +188,13 @@ def _sums(rows: Iterator[Row]) -> tuple[dict[int, tuple[int, int]], int]:
     return {bucket: (count, sum_.value) for bucket, (count, sum_) in found.items()}, total
 
 
-def _name(result: Comparison, shape: _Shape, buckets: set[int], ours: Iterator[Row], theirs: Iterator[Row]) -> None:
+def _name(result: Comparison, shape: Shape, buckets: set[int], ours: Iterator[Row], theirs: Iterator[Row]) -> None:
     """Find the keys that differ in some buckets."""
     expected = {key: one for key, one in ours if _bucket(key) in buckets}
     stored: dict[tuple[object, ...], int] = {}
     for key, one in theirs:
         if _bucket(key) in buckets:
-            result.doubled += key in stored
+            result.doubled += key in stored and key in expected
             stored[key] = one
     for keys, found in (
         (expected.keys() - stored.keys(), result.missing),

@@ -55,7 +55,8 @@ def check_server(connection: psycopg.Connection[Any]) -> None:
         )
     if standby:
         raise ConfigError(
-            "the server is a standby, which does not tell which transactions its rows have. Name the primary"
+            "the server is a standby, which does not tell which transactions its rows have. Write the primary in "
+            "database.hostname"
         )
     if level != "logical":
         raise ConfigError(

@@ -20,7 +20,7 @@ from frazil.cdc.slot import check_server, has_slot, make_slot, taking
 from frazil.cdc.source import Capture, SourceTable
 from frazil.cdc.target import Target, check_sink, find_target
 from frazil.clients import catalog as catalogs
-from frazil.clients.postgres import connect
+from frazil.clients.postgres import connect, database_errors
 from frazil.connectors.debezium_keys import cure_of
 from frazil.connectors.debezium_slot import slot_of
 from frazil.connectors.iceberg.config.iceberg_sink import IcebergSinkConfig
@@ -72,29 +72,23 @@ def take_snapshot(
     check_sink(sink, stored)
     access, _ = slot_of(source) or ({}, "")
     catalog = catalogs.connect(sink.catalog_properties, sink.catalog_name)
-    try:
-        with closing(connect(access)) as connection:
-            connection.autocommit = True
-            check_server(connection)
-            say(f"looking at the tables that {capture.slot} captures", 0, 0)
-            plans = _plans(capture, sink, catalog, capture.tables(connection))
-            left = [plan for plan in plans if plan.target.taken is None]
-            there = has_slot(connection, capture)
-            if lost := [plan.target.branch.name for plan in plans if plan not in left and not there]:
-                raise ConfigError(
-                    f"the replication slot {capture.slot}, from which {', '.join(lost)} would go on, is gone, and with "
-                    "it the changes since. Drop these tables, and try again"
-                )
-            if left:
-                make_slot(connection, capture, [plan.table for plan in plans], lambda text: say(text, 0, 0))
-            total = sum(plan.rows for plan in left)
-            taking_all = _Taking(connection, capture, sink, access, connections, say, total)
-            return [taking_all.take(plan, f"table {at} of {len(plans)}") for at, plan in enumerate(plans, 1)]
-    except psycopg.OperationalError as error:
-        raise ServiceUnavailable(f"the database failed: {_line(error)}") from None
-    except psycopg.Error as error:
-        cure = cure_of(str(error))
-        raise ConfigError(f"the database refused: {_line(error)}{cure and '. '}{cure}") from None
+    with database_errors(cure_of), closing(connect(access)) as connection:
+        connection.autocommit = True
+        check_server(connection)
+        say(f"looking at the tables that {capture.slot} captures", 0, 0)
+        plans = _plans(capture, sink, catalog, capture.tables(connection))
+        left = [plan for plan in plans if plan.target.taken is None]
+        there = has_slot(connection, capture)
+        if lost := [plan.target.branch.name for plan in plans if plan not in left and not there]:
+            raise ConfigError(
+                f"the replication slot {capture.slot}, from which {', '.join(lost)} would go on, is gone, and with "
+                "it the changes since. Drop these tables, and try again"
+            )
+        if left:
+            make_slot(connection, capture, [plan.table for plan in plans], lambda text: say(text, 0, 0))
+        total = sum(plan.rows for plan in left)
+        taking_all = _Taking(connection, capture, sink, access, connections, say, total)
+        return [taking_all.take(plan, f"table {at} of {len(plans)}") for at, plan in enumerate(plans, 1)]
 
 
 def _plans(capture: Capture, sink: IcebergSinkConfig, catalog: Any, tables: Sequence[SourceTable]) -> list[_Plan]:
@@ -173,7 +167,3 @@ class _Taking:
         self.total += rows - plan.rows
         seconds = time.monotonic() - started
         return TableTaken(str(plan.table), name, plan.topic, slot, rows, len(reading.files), seconds)
-
-
-def _line(error: Exception) -> str:
-    return " ".join(str(error).split())

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import json
 import math
+import re
 from collections.abc import Callable, Mapping
 from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal
@@ -15,6 +16,8 @@ import numpy as np
 _EPOCH_DAY = date(1970, 1, 1)
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROS = timedelta(microseconds=1)
+_QUOTED = r'"(?:[^"\\]|\\.)*"'
+_PAIR = re.compile(rf"({_QUOTED})=>(?:({_QUOTED})|NULL)", re.DOTALL)
 
 Form = Callable[[Any], object]
 
@@ -82,6 +85,34 @@ def _bytes(value: Any) -> object:
     return base64.b64decode(value) if isinstance(value, str) else bytes(value)
 
 
+def _bits(value: Any) -> object:
+    """Bits as a number: Debezium sends bytes, the last bits first."""
+    if isinstance(value, bool):
+        return int(value)
+    return int.from_bytes(value, "little") if isinstance(value, bytes) else int(value or "0", 2)
+
+
+def _pairs(value: Any) -> object:
+    """An hstore, as PostgreSQL writes it or as JSON."""
+    if value.startswith("{"):
+        return dict(sorted(json.loads(value).items()))
+    return dict(sorted((_unquoted(name), _unquoted(text) if text else None) for name, text in _PAIR.findall(value)))
+
+
+def _unquoted(text: str) -> str:
+    return re.sub(r"\\(.)", r"\1", text[1:-1])
+
+
+def _coordinates(value: Any) -> object:
+    """A point: a struct has its coordinates beside other fields."""
+    found = (value["x"], value["y"]) if isinstance(value, Mapping) else value.strip("()").split(",")
+    return [_double(one) for one in found]
+
+
+def _vector(value: Any) -> object:
+    return [_single(one) for one in (value.strip("[]").split(",") if isinstance(value, str) else value)]
+
+
 def _uuid(value: Any) -> object:
     return str(value).lower()
 
@@ -98,4 +129,8 @@ _FORMS: Mapping[str, Form] = {
     "date": _day,
     "bytea": _bytes,
     "uuid": _uuid,
+    **dict.fromkeys(("bit", "varbit"), _bits),
+    "hstore": _pairs,
+    "point": _coordinates,
+    "vector": _vector,
 }

@@ -4,13 +4,15 @@ from collections.abc import Iterator, Sequence
 from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.dataset as ds
+import pyarrow.parquet as pq
 from pyiceberg.expressions import AlwaysTrue, BooleanExpression, BoundTerm
 from pyiceberg.io import FileIO, pyarrow
 from pyiceberg.io.pyarrow import ArrowProjectionVisitor, ArrowScan, _ConvertToArrowExpression, schema_to_pyarrow
-from pyiceberg.manifest import DataFile
+from pyiceberg.manifest import DataFile, FileFormat
 from pyiceberg.schema import Schema
 from pyiceberg.table import FileScanTask, Table
 from pyiceberg.table.metadata import TableMetadata
@@ -49,6 +51,33 @@ class _Scanner:
         return ds.Scanner.from_fragment(fragment, columns=chosen, **more)
 
 
+_read_deletes = pyarrow._read_deletes  # noqa: SLF001
+
+
+def _deletes_by_file(io: FileIO, data_file: DataFile) -> dict[str, pa.ChunkedArray]:
+    """PyIceberg's positions by data file, which looks through all of them for each data file that they name."""
+    if data_file.file_format != FileFormat.PARQUET:
+        return _read_deletes(io, data_file)
+    with io.new_input(data_file.file_path).open() as stream:
+        table = pq.read_table(stream, columns=["file_path", "pos"])
+    paths = table.column("file_path").cast(pa.string()).combine_chunks().dictionary_encode()
+    codes, positions = paths.indices.to_numpy(), table.column("pos").to_numpy()
+    order = np.argsort(codes, kind="stable")
+    parts = np.split(positions[order], np.flatnonzero(np.diff(codes[order])) + 1)
+    return {path: pa.chunked_array([part]) for path, part in zip(paths.dictionary.to_pylist(), parts, strict=False)}
+
+
+def _rows_left(positional_deletes: list[pa.ChunkedArray], start_index: int, end_index: int) -> pa.Array:
+    """PyIceberg's places of the rows that are left between two positions, which looks each of them up among all."""
+    left = np.ones(end_index - start_index, bool)
+    for part in positional_deletes:
+        positions = part.to_numpy()
+        left[positions[(positions >= start_index) & (positions < end_index)] - start_index] = False
+    return pa.array(np.flatnonzero(left))
+
+
+pyarrow._read_deletes = _deletes_by_file  # noqa: SLF001
+pyarrow._combine_positional_deletes = _rows_left  # noqa: SLF001
 pyarrow.ArrowProjectionVisitor = _Projection  # type: ignore[misc]
 pyarrow._ConvertToArrowExpression = _Conditions  # type: ignore[misc]  # noqa: SLF001
 setattr(pyarrow, "ds", SimpleNamespace(**{**vars(ds), "Scanner": _Scanner}))  # noqa: B010 - it exports no ds

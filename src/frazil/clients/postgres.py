@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from contextlib import closing
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from frazil.environment.extras import extra
-from frazil.errors import ServiceUnavailable
+from frazil.errors import ConfigError, ServiceUnavailable
 
 if TYPE_CHECKING:
     import psycopg
@@ -42,7 +42,25 @@ def connect(access: Mapping[str, Any], timeout_s: int = 10) -> psycopg.Connectio
     try:
         return psycopg.connect(**access, connect_timeout=timeout_s)
     except psycopg.Error as error:
-        raise ServiceUnavailable(f"the database does not let us in: {' '.join(str(error).split())}") from None
+        raise ServiceUnavailable(f"the database does not let us in: {_line(error)}") from None
+
+
+@contextmanager
+def database_errors(cure_of: Callable[[str], str] = lambda text: "") -> Iterator[None]:
+    """Raise psycopg's errors as ServiceUnavailable or, where the database refuses, ConfigError with a cure."""
+    with extra("postgres"):
+        import psycopg
+    try:
+        yield
+    except psycopg.OperationalError as error:
+        raise ServiceUnavailable(f"the database failed: {_line(error)}") from None
+    except psycopg.Error as error:
+        cure = cure_of(str(error))
+        raise ConfigError(f"the database refused: {_line(error)}{cure and '. '}{cure}") from None
+
+
+def _line(error: Exception) -> str:
+    return " ".join(str(error).split())
 
 
 def replication_slot(access: Mapping[str, Any], name: str, timeout_s: int = 10) -> Slot | None:

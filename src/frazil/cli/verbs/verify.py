@@ -15,6 +15,7 @@ from frazil.cli.ui.letter_connectors import Connectors
 from frazil.cli.ui.output import Output, OutputOption, as_text, show_table
 from frazil.cli.ui.program import verb
 from frazil.cli.ui.progress import Records, progress
+from frazil.cli.ui.table_access import YesOption
 from frazil.cli.verbs.verify_database import compare_with_database
 from frazil.environment.settings import Settings
 from frazil.errors import FrazilError, UsageError
@@ -48,6 +49,11 @@ def verify(
             "--against", help="Compare tables with this PostgreSQL instead, as postgres://USER@HOST:PORT/NAME."
         ),
     ] = None,
+    delete_surplus: Annotated[
+        bool,
+        typer.Option("--delete-surplus", help="Delete rows that only a table has, and not --against; asks first."),
+    ] = False,
+    yes: YesOption = False,
     output: OutputOption = Output.TABLE,
 ) -> None:
     """Compare topics with what is stored of them: objects or tables.
@@ -59,16 +65,19 @@ def verify(
 
     With --against the tables of connectors that follow a PostgreSQL are compared with it, row by row by the primary
     key: run it when nothing changes there and the lag is 0. What the address leaves out is that of AWS_RDS_…, as in
-    `postgres://`.
+    `postgres://`. With --delete-surplus the rows that only a table has are deleted then, but for those that the
+    database has when it is asked again. Connectors may run meanwhile.
     """
     from frazil.connectors.checks.compare import Limits
 
+    if delete_surplus and against is None:
+        raise UsageError("--delete-surplus needs --against. Nothing was compared.")
     settings = Settings.load()
     chosen = _chosen(settings, connectors or [], config)
     if against is not None:
         if begin is not None or end is not None or partition is not None:
             raise UsageError("--partition, --from and --to are for topics, not for --against. Nothing was compared.")
-        if not compare_with_database(settings, chosen, against, output):
+        if not compare_with_database(settings, chosen, against, output, delete=delete_surplus, yes=yes):
             raise typer.Exit(1)
         return
     if len(chosen) > 1 and (begin is not None or end is not None or partition is not None):

@@ -238,7 +238,8 @@ class SinkTable(Progress):
         name = self._config.name
         logger.warning(
             "connector %s, table %s: a snapshot has read the database anew. Rows that were deleted before it, and "
-            "whose deletes have not come, are still there: `verify %s --against postgres://…` shows them as surplus",
+            "whose deletes have not come, are still there: `verify %s --against postgres://… --delete-surplus` shows "
+            "and deletes them",
             *(name, self.name, name),
             extra=event("table read anew", name),
         )

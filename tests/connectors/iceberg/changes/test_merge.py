@@ -13,6 +13,7 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+import pyiceberg.io.pyarrow
 import pytest
 from pyiceberg.manifest import DataFile, DataFileContent, ManifestContent
 from pyiceberg.partitioning import PartitionField, PartitionSpec
@@ -36,7 +37,7 @@ from pyiceberg.types import (
 )
 
 from frazil.connectors.iceberg.changes.changes import ChangeFileWriter
-from frazil.connectors.iceberg.changes.merge import MERGE_MODE, Merge, look_up_all, rewrites
+from frazil.connectors.iceberg.changes.merge import MERGE_MODE, Merge, look_up_all, rewrites, sorted_out
 from frazil.connectors.iceberg.table import attempts
 from frazil.connectors.iceberg.table.commit import COMMIT_ID, OFFSETS, Commit, TableBranch
 from frazil.connectors.iceberg.table.schema import struct_of
@@ -46,6 +47,7 @@ from frazil.errors import CommitConflict, ConfigError, Fenced
 from frazil.pipeline.changes import DELETED, OFFSET, PARTITION, TIMESTAMP, TOPIC, Path
 from frazil.pipeline.convert.arrow import arrow_schema
 from frazil.pipeline.gaps import WantedRows
+from frazil.pipeline.keys import Codes, Keys
 from tests.connectors.iceberg.conftest import MakeTable
 from tests.connectors.iceberg.proxy import CatalogProxy
 
@@ -109,7 +111,7 @@ def delete(**row: Any) -> Change:
 
 def written(
     table: Table, tasks: Sequence[Sequence[Change]], keys: tuple[Path, ...]
-) -> tuple[list[DataFile], list[pa.Table]]:
+) -> tuple[list[DataFile], Keys, dict[str, Codes]]:
     schema = arrow_schema(struct_of(table.schema()))
     result: list[DataFile] = []
     told: list[pa.Table] = []
@@ -130,7 +132,7 @@ def written(
         result += files.close()
         if (of_task := files.changes()) is not None:
             told.append(of_task)
-    return result, told
+    return result, *sorted_out(told)
 
 
 class Applier:
@@ -403,6 +405,27 @@ def test_only_files_that_can_hold_a_key_are_read(make_table: MakeTable, mode: st
     apply.target.commit(now, apply.target.floor(now, ME), batch, merge.stage)
     assert len(looked) == 1
     assert people(table)[102] == "b"
+
+
+def test_a_delete_file_is_read_once_for_all_data_files(make_table: MakeTable, monkeypatch: pytest.MonkeyPatch) -> None:
+    table = make_table(PEOPLE, properties={MERGE_MODE: "merge-on-read"})
+    apply = Applier(table)
+    expected: dict[int, str] = {}
+    for round_ in range(4):
+        apply([put(id=i, name=f"{round_}") for i in range(round_, 12, 2)])
+        expected |= {i: f"{round_}" for i in range(round_, 12, 2)}
+    read: list[str] = []
+
+    def watching(io: Any, data_file: DataFile) -> Any:
+        read.append(data_file.file_path)
+        return of_one(io, data_file)
+
+    of_one = pyiceberg.io.pyarrow._read_deletes  # noqa: SLF001
+    with monkeypatch.context() as patch:
+        patch.setattr(pyiceberg.io.pyarrow, "_read_deletes", watching)
+        apply([put(id=i, name="last") for i in range(3)])
+    assert len(read) == len(set(read)) == 2
+    assert people(table) == expected | dict.fromkeys(range(3), "last")
 
 
 def test_foreign_commits_meanwhile(make_table: MakeTable, mode: str) -> None:

@@ -2,11 +2,12 @@
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 
 import numpy as np
 import pyarrow as pa
+from pyiceberg.io import FileIO
 from pyiceberg.io.pyarrow import PyArrowFileIO, _read_all_delete_files
 from pyiceberg.manifest import DataFile
 from pyiceberg.table import FileScanTask
@@ -24,6 +25,7 @@ from frazil.pipeline.task import MAX_WAITING_BYTES
 from frazil.pipeline.versions import last_versions
 
 _CHUNK_ROWS = 1 << 20
+_NOTHING: Codes = np.zeros(0, np.int64)
 
 
 @dataclass(frozen=True)
@@ -38,11 +40,30 @@ class Search:
 
 @dataclass(frozen=True)
 class Candidate:
-    """A data file and the delete files that apply to it; `positions` are rows to take out whatever their keys."""
+    """A data file and the delete files that apply to it; `positions` are rows to take out whatever their keys.
+
+    `gone` are those that the delete files have taken out, once they were read.
+    """
 
     file: DataFile
     deletes: Sequence[DataFile] = ()
     positions: Codes | None = None
+    gone: Codes = field(default_factory=lambda: _NOTHING)
+
+
+def with_gone(io: FileIO, candidates: Sequence[Candidate]) -> list[Candidate]:
+    """Read the delete files of all candidates, each of them once; raises as `search` does."""
+    tasks = [FileScanTask(each.file, set(each.deletes)) for each in candidates]
+    with _reading(next((file.file_path for each in candidates for file in each.deletes), "")):
+        gone = _read_all_delete_files(io, tasks)
+    return [
+        replace(
+            each,
+            deletes=(),
+            gone=np.unique(np.concatenate([_NOTHING, *map(np.asarray, gone.get(each.file.file_path, ()))])),
+        )
+        for each in candidates
+    ]
 
 
 @dataclass(frozen=True)
@@ -70,7 +91,7 @@ class Lookup:
 
 def search(what: Search, candidate: Candidate) -> Found:
     """Look through one data file. Raises ServiceUnavailable when the store fails, ConfigError when it refuses."""
-    with _reading(candidate):
+    with _reading(candidate.file.file_path):
         return _search(what, candidate)
 
 
@@ -79,14 +100,13 @@ def look_up(what: Lookup, candidate: Candidate) -> pa.Table:
 
     Raises as `search` does.
     """
-    with _reading(candidate):
+    with _reading(candidate.file.file_path):
         metadata, io = _metadata(what.rows.metadata_json), _access(what.rows.io_properties)
         if not len(_matching(what, metadata, io, candidate.file)):
             return no_rows(what)
-        deleted = _read_all_delete_files(io, [FileScanTask(candidate.file, set(candidate.deletes))])
         schema = metadata.schema().select(*(".".join(path) for path in what.paths), *what.columns)
         found = [no_rows(what)]
-        batches = file_batches(metadata, io, schema, candidate.file, deleted.get(candidate.file.file_path, []))
+        batches = file_batches(metadata, io, schema, candidate.file, _chunks(candidate.gone))
         for chunk in _in_chunks(batches):
             hits = pa.array(what.keys.find(columns_of(chunk, what.paths)) >= 0)
             rows = chunk.cast(arrow_schema(struct_of(schema))).filter(hits)
@@ -107,11 +127,11 @@ def _row_values(what: Lookup, rows: pa.Table) -> pa.Table:
 
 
 @contextmanager
-def _reading(candidate: Candidate) -> Iterator[None]:
+def _reading(location: str) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        where = f"{candidate.file.file_path}: {error}. Nothing was committed"
+        where = f"{location}: {error}. Nothing was committed"
         if refuses(error):
             raise ConfigError(
                 f"the object store refused to read {where}. Check the bucket and the access keys "
@@ -123,22 +143,18 @@ def _reading(candidate: Candidate) -> Iterator[None]:
 def _search(what: Search, candidate: Candidate) -> Found:
     metadata = _metadata(what.rows.metadata_json)
     io = _access(what.rows.io_properties)
-    task = FileScanTask(candidate.file, set(candidate.deletes))
-    deleted = _read_all_delete_files(io, [task]).get(candidate.file.file_path, [])
-    if candidate.positions is None:
-        gone: Codes = np.concatenate([np.zeros(0, np.int64), *(chunk.to_numpy() for chunk in deleted)])
-        positions = np.setdiff1d(_matching(what, metadata, io, candidate.file), gone)
-    else:
-        gone, positions = np.zeros(0, np.int64), candidate.positions
+    positions = candidate.positions
+    if positions is None:
+        positions = np.setdiff1d(_matching(what, metadata, io, candidate.file), candidate.gone)
     if not len(positions):
         return Found(positions)
-    if len(positions) + len(np.unique(gone)) >= candidate.file.record_count:
+    if len(positions) + len(candidate.gone) >= candidate.file.record_count:
         return Found(positions, emptied=True)
     if not what.rewrite:
         return Found(positions)
     writer = what.rows.open()
     schema = arrow_schema(struct_of(metadata.schema()))
-    without = [*deleted, pa.chunked_array([pa.array(positions)])]
+    without = _chunks(np.concatenate([candidate.gone, positions]))
     for batch in file_batches(metadata, io, metadata.schema(), candidate.file, without):
         writer.add(pa.Table.from_batches([batch]).cast(schema))
         while writer.waiting_bytes > MAX_WAITING_BYTES:
@@ -146,10 +162,15 @@ def _search(what: Search, candidate: Candidate) -> Found:
     return Found(positions, files=writer.close())
 
 
+def _chunks(positions: Codes) -> list[pa.ChunkedArray]:
+    """Positions as a reader takes them."""
+    return [pa.chunked_array([pa.array(positions)])] if len(positions) else []
+
+
 def _matching(what: Search | Lookup, metadata: TableMetadata, io: PyArrowFileIO, file: DataFile) -> Codes:
     """Positions of all rows with one of the keys, deleted ones too."""
     schema = metadata.schema().select(*(".".join(path) for path in what.paths))
-    found: list[Codes] = [np.zeros(0, np.int64)]
+    found: list[Codes] = [_NOTHING]
     first = 0
     for chunk in _in_chunks(file_batches(metadata, io, schema, file)):
         codes = what.keys.find(columns_of(chunk, what.paths))

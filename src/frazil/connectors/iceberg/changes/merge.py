@@ -30,7 +30,16 @@ from pyiceberg.types import (
 
 from frazil.connectors.iceberg.changes.changes import FILE, POSITION
 from frazil.connectors.iceberg.changes.deletes import write_deletes
-from frazil.connectors.iceberg.changes.match import Candidate, Found, Lookup, Search, look_up, no_rows, search
+from frazil.connectors.iceberg.changes.match import (
+    Candidate,
+    Found,
+    Lookup,
+    Search,
+    look_up,
+    no_rows,
+    search,
+    with_gone,
+)
 from frazil.connectors.iceberg.changes.replace import Replacement, stage_replacement
 from frazil.connectors.iceberg.table.write import DataFileWriter
 from frazil.errors import ConfigError
@@ -40,7 +49,6 @@ from frazil.pipeline.keys import Codes, Keys
 
 MERGE_MODE = "write.merge.mode"
 _MODES = ("copy-on-write", "merge-on-read")
-_NOTHING: Codes = np.zeros(0, np.int64)
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -76,17 +84,22 @@ class Merge:
     def __init__(
         self,
         files: Sequence[DataFile],
-        changes: Sequence[pa.Table],
+        keys: Keys,
+        lost: Mapping[str, Codes],
         paths: tuple[Path, ...],
         writer_for: Callable[[Table], DataFileWriter],
         run: RunTasks,
     ) -> None:
-        """`files` and `changes` are what the tasks wrote; `writer_for` gives the writer of a table's files."""
+        """`files` are new, and have rows `lost` that are not to be; other rows with one of the `keys` go.
+
+        `writer_for` gives the writer of a table's files.
+        """
         self._paths = paths
         self._writer_for = writer_for
         self._run = run
         self._new = files
-        self._keys, self._lost = _sorted_out(changes)
+        self._keys = keys
+        self._lost = lost
         self._found: dict[tuple[str, frozenset[str]], tuple[DataFile, Found | None]] = {}
 
     def stage(self, transaction: Transaction, table: Table, branch: str, summary: Mapping[str, str]) -> None:
@@ -117,7 +130,8 @@ class Merge:
             else:
                 todo.append(candidate)
         what = Search(self._writer_for(table), self._paths, self._keys, rewrite)
-        for candidate, found in zip(todo, self._run(partial(search, what), todo), strict=True):
+        looked = self._run(partial(search, what), with_gone(table.io, todo))
+        for candidate, found in zip(todo, looked, strict=True):
             self._found[_name(candidate)] = candidate.file, found if len(found.positions) else None
 
     def _replacement(self, table: Table, old: Sequence[Candidate], new: Sequence[Candidate]) -> Replacement:
@@ -155,7 +169,8 @@ def look_up_all(
     keys = Keys(wanted.keys)
     ranges = KeyRanges(table.schema(), paths, keys.values())
     what = Lookup(writer, paths, keys, wanted.columns, last)
-    found = run(partial(look_up, what), [each for each in candidates(table, branch) if ranges.may_hold(each.file)])
+    wanted_in = [each for each in candidates(table, branch) if ranges.may_hold(each.file)]
+    found = run(partial(look_up, what), with_gone(table.io, wanted_in))
     return pa.concat_tables([no_rows(what), *found])
 
 
@@ -187,8 +202,8 @@ def _name(candidate: Candidate) -> tuple[str, frozenset[str]]:
     return candidate.file.file_path, frozenset(file.file_path for file in candidate.deletes)
 
 
-def _sorted_out(tasks: Sequence[pa.Table]) -> tuple[Keys, dict[str, Codes]]:
-    """The keys that change, and by file the rows that a later change of another task has replaced."""
+def sorted_out(tasks: Sequence[pa.Table]) -> tuple[Keys, dict[str, Codes]]:
+    """The keys that tasks change, and by file the rows that a later change of another task has replaced."""
     changes = pa.concat_tables(tasks)
     keys = Keys(changes.select([name for name in changes.column_names if name.isdecimal()]))
     lost = np.ones(changes.num_rows, bool)

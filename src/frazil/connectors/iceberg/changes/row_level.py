@@ -12,7 +12,7 @@ from pyiceberg.table.name_mapping import NameMapping
 
 from frazil.connectors.iceberg.append import Append
 from frazil.connectors.iceberg.changes.changes import ChangeFileWriter
-from frazil.connectors.iceberg.changes.merge import Merge, look_up_all, rewrites, stage_truncation
+from frazil.connectors.iceberg.changes.merge import Merge, look_up_all, rewrites, sorted_out, stage_truncation
 from frazil.connectors.iceberg.config.row_changes import ID_COLUMNS, RowChanges, no_keys
 from frazil.connectors.iceberg.table.commit import Commit, Floor, TableBranch
 from frazil.connectors.iceberg.table.schema import mapping_of, struct_of
@@ -73,7 +73,7 @@ class RowLevelOperation(Append):
         if not batch.changes:
             target.commit(table, floor, batch)
             return
-        merge = Merge(batch.files, batch.changes, keys, partial(file_writer, self.config), self._spread)
+        merge = Merge(batch.files, *sorted_out(batch.changes), keys, partial(file_writer, self.config), self._spread)
         target.commit(table, floor, batch, merge.stage)
 
     def _keys(self, table: Table) -> tuple[Path, ...]:
