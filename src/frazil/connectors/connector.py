@@ -67,8 +67,19 @@ def open_resolved(name: str, resolved: Resolved, settings: Settings) -> Connecto
     config = {**resolved.config, "name": name}
     cluster = settings.bootstrap_servers.overridden(config)
     with _hiding(resolved):
-        sink = connector_of(config).open(completed(config, settings), settings, cluster)
+        plugin, whole = connector_of(config), completed(config, settings)
+        sink = plugin.open({**whole, **plugin.find(whole, cluster)}, settings, cluster)
     return Connector(name, resolved, cluster, sink)
+
+
+def found_keys(
+    name: str, config: Mapping[str, str], settings: Settings, providers: ConfigProviders
+) -> Mapping[str, str]:
+    """Find the keys that are kept with a connector that is created or changed. Raises as `open_connector` does."""
+    resolved = providers.resolve(config)
+    whole = {**resolved.config, "name": name}
+    with _hiding(resolved):
+        return connector_of(whole).find(completed(whole, settings), settings.bootstrap_servers.overridden(whole))
 
 
 @dataclass(frozen=True)

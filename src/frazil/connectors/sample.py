@@ -34,10 +34,14 @@ class TableSample:
 
 @dataclass
 class Sample:
-    """All verdicts, in the order of the records, and the tables that the records go to."""
+    """All verdicts, in the order of the records, and the tables that the records go to.
+
+    `columns` are those that were found of a topic, for a statement to read.
+    """
 
     judged: list[Judged] = field(default_factory=list)
     tables: list[TableSample] = field(default_factory=list)
+    columns: dict[str, str] = field(default_factory=dict)
 
     def kinds(self) -> list[tuple[Judged, int]]:
         """The first record of each table, verdict and reason, and how many are like it, the most first."""

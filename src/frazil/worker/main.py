@@ -13,7 +13,7 @@ from pyspark.sql import SparkSession
 from frazil.clients.catalog import connect
 from frazil.clients.kafka import client as kafka_client
 from frazil.connectors.breakers import Breakers
-from frazil.connectors.connector import open_connector, open_resolved
+from frazil.connectors.connector import found_keys, open_connector, open_resolved
 from frazil.connectors.iceberg.spark.runtime import IcebergRuntime
 from frazil.connectors.registry import completed, connector_of
 from frazil.declare.providers import ConfigProviders, Resolved
@@ -212,6 +212,9 @@ class Worker:
             None if group is None else group.statuses,
             lambda config: completed(self._config.with_converters(config), self._settings),
             self._refusals,
+            lambda name, config: found_keys(
+                name, self._config.with_converters(config), self._settings, self._providers
+            ),
         )
 
     def _captured(self) -> dict[str, dict[str, str]]:

@@ -3,7 +3,7 @@ from __future__ import annotations
 import random
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 import pytest
 
@@ -379,3 +379,22 @@ def test_placeholders_are_kept_and_unknown_providers_warned_of(
     assert "extra: ${vault:x} stays as it is: the worker has no provider vault" in caplog.text
     assert "secret-topic" not in caplog.text
     assert herder.close(10)
+
+
+def test_what_was_found_for_a_connector_is_kept_until_it_is_removed(store: FileConfigStore) -> None:
+    key, found = "frazil.sql.columns.t", iter(["id INT", "id BIGINT"])
+
+    def find(name: str, config: Mapping[str, str]) -> dict[str, str]:
+        return {} if config.get(key) else {key: next(found)}
+
+    made = Herder(store, ScriptedFactory(), "w:1", find=find)
+    made.start()
+    try:
+        sent = sink("a", topics="t", frazil__sql__schema="inferred")
+        assert made.create("a", sent).config[key] == "id INT"
+        assert made.put_config("a", sent)[0].config[key] == "id INT"
+        assert made.patch_config("a", {"tasks.max": "2"}).config[key] == "id INT"
+        assert made.patch_config("a", {key: None}).config[key] == "id BIGINT"
+        assert store.load()["a"].config[key] == "id BIGINT"
+    finally:
+        made.close()

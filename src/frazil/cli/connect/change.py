@@ -16,6 +16,7 @@ from frazil.cli.ui.console import consent
 from frazil.cli.ui.env_file import EnvFileOption, variables_of
 from frazil.cli.ui.program import group, verb
 from frazil.connectors.documents import Document, read_documents
+from frazil.connectors.kept_keys import kept
 from frazil.errors import ConfigError, FrazilError, NotFound, UsageError
 
 if TYPE_CHECKING:
@@ -86,7 +87,7 @@ def _apply(client: ConnectClient, document: Document, dry_run: bool) -> str:
         before: Mapping[str, str] | None = client.config(document.name)
     except NotFound:
         before = None
-    wanted = {**document.config, "name": document.name}
+    wanted = wanted_of(document, before or {})
     outcome = "created" if before is None else "unchanged" if before == wanted else "updated"
     changes = changes_between(before or {}, wanted) if outcome != "unchanged" else []
     errors = client.validate(wanted) if dry_run and changes else []
@@ -100,6 +101,11 @@ def _apply(client: ConnectClient, document: Document, dry_run: bool) -> str:
     for line in (*shown, *warnings):
         typer.echo(f"  {line}")
     return "refused" if errors else outcome
+
+
+def wanted_of(document: Document, before: Mapping[str, str]) -> dict[str, str]:
+    """The configuration of a document, with what the worker has found and keeps of the one before."""
+    return {**kept(before, document.config), **document.config, "name": document.name}
 
 
 def without_file(client: ConnectClient, documents: Sequence[Document]) -> list[str]:

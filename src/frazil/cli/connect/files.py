@@ -9,7 +9,7 @@ from urllib.parse import quote
 
 import typer
 
-from frazil.cli.connect.change import FilesOption, NameOption, changes_between, without_file
+from frazil.cli.connect.change import FilesOption, NameOption, changes_between, wanted_of, without_file
 from frazil.cli.connect.session import ContextOption, RegexOption, chosen, complete_connectors, connect
 from frazil.cli.connect.shown import plain_secrets
 from frazil.cli.ui.env_file import EnvFileOption, variables_of
@@ -109,7 +109,7 @@ def diff(
                 before = client.config(document.name)
             except NotFound:
                 before = {}
-            lines = changes_between(before, {**document.config, "name": document.name})
+            lines = changes_between(before, wanted_of(document, before))
             if not before:
                 typer.echo(f"{document.name}: only in {document.source}")
             elif lines:

@@ -50,7 +50,7 @@ class Findings:
         shown = None
         if self.sample is not None:
             judged, tables = (list(map(asdict, each)) for each in (self.sample.judged, self.sample.tables))
-            shown = {"records": judged, "tables": tables}
+            shown = {"records": judged, "tables": tables, "columns": self.sample.columns}
         return {"name": self.name, "errors": self.errors, "warnings": self.warnings, "sample": shown}
 
 
@@ -141,6 +141,8 @@ def _print(findings: Findings) -> None:
     found = findings.sample
     if found is None:
         return
+    for topic, columns in found.columns.items():
+        console.print(f"columns of {topic}: {columns}", soft_wrap=True, markup=False)
     if not found.judged:
         console.print("The topics have no records.")
         return

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from frazil.connectors.iceberg.config import iceberg_sink as iceberg
 from frazil.connectors.iceberg.config.iceberg_sink import IcebergSinkConfig, check_iceberg_sink
 from frazil.connectors.iceberg.config.keys import ICEBERG_KEYS
 from frazil.connectors.iceberg.config.row_changes import row_changes
+from frazil.connectors.kept_keys import FOUND_COLUMNS
+from frazil.connectors.keys.sink_config import SinkConfig, sink_fields
 from frazil.connectors.keys.sink_definition import sink_definition
 from frazil.connectors.objects.config import object_sink
 from frazil.connectors.objects.config.object_sink import ObjectSinkConfig, check_object_sink, object_sink_definition
-from frazil.connectors.sql.columns import parse_columns, spark_columns
+from frazil.connectors.sql.columns import spark_columns
+from frazil.connectors.sql.found_columns import FOUND, find_columns, given_columns
 from frazil.connectors.sql.parts import NeedsState, StatementError
 from frazil.connectors.sql.row_function import RowFunction, is_name, load_function, problem_of_module
 from frazil.connectors.sql.state_config import (
@@ -38,6 +41,7 @@ from frazil.connectors.sql.topic_config import (
 )
 from frazil.declare.definition import ConfigDef, Key, Parsed, invalid_value
 from frazil.declare.placeholders import has_placeholder
+from frazil.environment.bootstrap import Bootstrap
 from frazil.environment.settings import Settings
 from frazil.pipeline.types import Struct
 
@@ -45,6 +49,7 @@ SQL = "frazil.sql"
 SCHEMA = "frazil.sql.schema"
 PYTHON = "frazil.python"
 _OF_TOPIC = "frazil.sql.schema.*"
+_FOUND = f"{FOUND_COLUMNS}*"
 WORKER_MODULES, WORKER_MASTER = "frazil.worker.python-modules", "frazil.worker.spark-master"
 """Names of what a configuration has of the worker that it is checked for; no file of a connector sets them."""
 
@@ -60,8 +65,9 @@ SQL_KEYS = (
     Key(
         SCHEMA,
         "STRING",
-        "Columns of the records of each topic for the statement, as in CREATE TABLE: id BIGINT NOT NULL, page STRING. "
-        "A record that does not fit them is a bad record; members that no column is for are left out.",
+        "Columns of the records of each topic for the statement, as in CREATE TABLE: id BIGINT NOT NULL, page STRING; "
+        "or a JSON Schema; registry for those of the newest schema of the topic, inferred for those that its newest "
+        "records show. A record that does not fit them is a bad record; members that no column is for are left out.",
         default="",
         importance="HIGH",
         width="LONG",
@@ -70,6 +76,13 @@ SQL_KEYS = (
         _OF_TOPIC,
         "STRING",
         "Columns of the records of one topic, in place of those of frazil.sql.schema.",
+        default=None,
+    ),
+    Key(
+        _FOUND,
+        "STRING",
+        "Columns of one topic as they were found when the connector was created, with registry or inferred; the worker "
+        "adds it, and keeps it. Without it they are found anew.",
         default=None,
     ),
     Key(
@@ -118,6 +131,8 @@ class StatementConfig:
     state: StateConfig
     python: str = ""
     function: RowFunction | None = None
+    found: Mapping[str, str] = field(default_factory=dict)
+    """Where the columns of a topic were found that the configuration does not give."""
 
     def loaded(self, settings: Settings) -> StatementConfig:
         """Take the function that it names from a module that the settings allow. Raises ConfigError."""
@@ -242,23 +257,44 @@ def _statement(parsed: Parsed, topics: Sequence[str]) -> Statement:
 
 
 def _check_columns(parsed: Parsed) -> None:
-    topics, own = _topics(parsed), parsed.members(_OF_TOPIC)
-    for name, text in ((SCHEMA, parsed.text(SCHEMA)), *((f"{SCHEMA}.{topic}", text) for topic, text in own.items())):
-        if not text.strip() or has_placeholder(text):
+    topics, own, texts = _topics(parsed), parsed.members(_OF_TOPIC), column_texts(parsed)
+    found = {f"{FOUND_COLUMNS}{topic}": text for topic, text in parsed.members(_FOUND).items()}
+    given = {SCHEMA: parsed.text(SCHEMA), **{f"{SCHEMA}.{topic}": text for topic, text in own.items()}, **found}
+    for name, text in given.items():
+        if text.strip() in ("", *FOUND) or has_placeholder(text):
             continue
         try:
-            parse_columns(text)
+            given_columns(text)
         except ValueError as error:
             parsed.fail(name, invalid_value(name, text, str(error)))
     for topic in own.keys() - set(parsed.items("topics")):
         parsed.fail(f"{SCHEMA}.{topic}", f"{SCHEMA}.{topic} is for a topic that topics does not name")
-    if not parsed.text(SCHEMA).strip():
-        without = [topic for topic in topics if topic not in own]
-        if without:
-            parsed.fail(SCHEMA, invalid_value(SCHEMA, "", f"The columns of {', '.join(without)} are not given"))
-    if not any(name.startswith(SCHEMA) for name in parsed.errors):
-        texts = {topic: own.get(topic, parsed.text(SCHEMA)) for topic in topics}
-        check_state(parsed, {topic: parse_columns(text) for topic, text in texts.items() if not has_placeholder(text)})
+    without = [topic for topic in topics if not texts[topic].strip()]
+    if without:
+        parsed.fail(SCHEMA, invalid_value(SCHEMA, "", f"The columns of {', '.join(without)} are not given"))
+    if not any(name.startswith((SCHEMA, FOUND_COLUMNS)) for name in parsed.errors):
+        known = {topic: text for topic, text in texts.items() if not has_placeholder(text) and text not in FOUND}
+        check_state(parsed, {topic: given_columns(text) for topic, text in known.items()}, topics)
+
+
+def column_texts(parsed: Parsed) -> dict[str, str]:
+    """Columns of each topic as they are given, or were found; where they are to be found, that is the text."""
+    own, kept = parsed.members(_OF_TOPIC), parsed.members(_FOUND)
+    given = {topic: own.get(topic, parsed.text(SCHEMA)).strip() for topic in _topics(parsed)}
+    return {topic: kept.get(topic, "").strip() or text if text in FOUND else text for topic, text in given.items()}
+
+
+def found_keys(config: Mapping[str, str], cluster: Bootstrap) -> dict[str, str]:
+    """Find the columns that are to be found and are not yet, as keys; none for a configuration that cannot run.
+
+    Raises ConfigError where there are none, ServiceUnavailable.
+    """
+    parsed = parse_sql(config)
+    wanted = {topic: text for topic, text in column_texts(parsed).items() if text in FOUND}
+    if not wanted or parsed.error_texts():
+        return {}
+    found = find_columns(SinkConfig(**sink_fields(parsed)), wanted, cluster)
+    return {f"{FOUND_COLUMNS}{topic}": text for topic, text in found.items()}
 
 
 def sql_config(config: Mapping[str, str]) -> tuple[IcebergSinkConfig, StatementConfig]:
@@ -281,7 +317,10 @@ def sql_object_config(config: Mapping[str, str]) -> tuple[ObjectSinkConfig, Stat
 
 def _statement_config(parsed: Parsed) -> StatementConfig:
     own, topics = parsed.members(_OF_TOPIC), _topics(parsed)
-    columns = {topic: parse_columns(own.get(topic, parsed.text(SCHEMA))) for topic in topics}
     return StatementConfig(
-        _statement(parsed, topics), columns, state_config(parsed, topics), parsed.text(PYTHON).strip()
+        _statement(parsed, topics),
+        {topic: given_columns(text) for topic, text in column_texts(parsed).items()},
+        state_config(parsed, topics),
+        parsed.text(PYTHON).strip(),
+        found={topic: text for topic in topics if (text := own.get(topic, parsed.text(SCHEMA)).strip()) in FOUND},
     )

@@ -36,6 +36,7 @@ class SqlObjectSink(StatementSink, ObjectSink):
         schema: SchemaFile | None,
     ) -> SqlObjectTask:
         """Make the task. Raises UsageError without Spark."""
+        self._tell_newer_schemas()
         stored, table = self._stored_positions(), self._table()
         return SqlObjectTask(
             self._own, self._config, self._bootstrap, topics, source, dead_letters, self._store, stored, context, table

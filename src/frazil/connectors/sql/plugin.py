@@ -8,7 +8,14 @@ from typing import TYPE_CHECKING
 from frazil.connectors.iceberg.config.row_changes import changes_unnamed_rows
 from frazil.connectors.iceberg.plugin import read_again, with_catalog
 from frazil.connectors.plugin import STORED_AGAIN, ConnectorPlugin
-from frazil.connectors.sql.config import WORKER_MASTER, WORKER_MODULES, parse_sql, sql_definition, to_objects
+from frazil.connectors.sql.config import (
+    WORKER_MASTER,
+    WORKER_MODULES,
+    found_keys,
+    parse_sql,
+    sql_definition,
+    to_objects,
+)
 from frazil.connectors.sql.topic_config import to_topic
 from frazil.environment.bootstrap import Bootstrap
 from frazil.environment.settings import Settings
@@ -47,6 +54,7 @@ PLUGINS = (
         parse_sql,
         _open,
         complete=_complete,
+        find=found_keys,
         asks_store=lambda config: _to_table(config) and changes_unnamed_rows(parse_sql(config)),
         read_again=lambda config: read_again(config) if _to_table(config) else STORED_AGAIN,
         holds_position=True,

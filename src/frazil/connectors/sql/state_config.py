@@ -84,13 +84,13 @@ def state_rules(state: StateConfig, *, upserts: bool, id_columns: Sequence[str])
     return StateRules(columns, upserts, tuple(id_columns), bool(state.dedup_keys))
 
 
-def check_state(parsed: Parsed, columns: Mapping[str, Struct]) -> None:
-    """Check the keys by the columns of each topic; errors go into `parsed`."""
+def check_state(parsed: Parsed, columns: Mapping[str, Struct], topics: Sequence[str]) -> None:
+    """Check the keys by the columns of those topics whose columns are known; errors go into `parsed`."""
     if parsed.text(LATE) == "dead-letter" and parsed.text("errors.tolerance") != "all":
         reason = "A late record would stop the connector; set errors.tolerance=all too"
         parsed.fail(LATE, invalid_value(LATE, "dead-letter", reason))
     own = parsed.members(_OF_TOPIC)
-    for topic in own.keys() - columns.keys():
+    for topic in own.keys() - set(topics):
         parsed.fail(f"{WATERMARK}.{topic}", f"{WATERMARK}.{topic} is for a topic that topics does not name")
     for topic, struct in columns.items():
         name = f"{WATERMARK}.{topic}" if topic in own else WATERMARK

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import logging
 from abc import abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 import pyarrow as pa
@@ -11,11 +12,14 @@ import pyarrow as pa
 from frazil.connectors.backfill import RECORDS_PER_TASK, span_offsets
 from frazil.connectors.checks.compare import Limits, Progress
 from frazil.connectors.checks.result import RangeCheck
+from frazil.connectors.kept_keys import FOUND_COLUMNS
 from frazil.connectors.plan import Plan
 from frazil.connectors.sample import Sample
-from frazil.connectors.sink import Replayer, Sink
+from frazil.connectors.sink import Concern, Replayer, Sink
 from frazil.connectors.source import task_source, topics_of
+from frazil.connectors.sql.columns import spark_columns
 from frazil.connectors.sql.config import StatementConfig
+from frazil.connectors.sql.found_columns import REGISTRY, newest_columns
 from frazil.connectors.sql.row_function import RowFunction
 from frazil.connectors.sql.runs import StatementRuns, scans_of
 from frazil.connectors.sql.sample import Judge
@@ -24,11 +28,13 @@ from frazil.connectors.sql.statement import METADATA
 from frazil.connectors.typed_records import TypedRecords
 from frazil.environment.bootstrap import Bootstrap
 from frazil.environment.settings import Settings
-from frazil.errors import ConfigError, UsageError
+from frazil.errors import ConfigError, NotFound, UsageError
 from frazil.pipeline.executor import Executor
 from frazil.pipeline.letters.log import Queue
 from frazil.pipeline.source import divided, ranges_between
 from frazil.pipeline.task_spec import Bounds
+
+logger = logging.getLogger(__name__)
 
 
 class StatementSink(Sink):
@@ -41,6 +47,30 @@ class StatementSink(Sink):
         """Raises ConfigError for a configuration that cannot run."""
         super().__init__(config, settings, bootstrap)  # type: ignore[call-arg]
         self._own = self._own.loaded(settings)
+
+    def _tell_newer_schemas(self) -> None:
+        """Log that the registry has newer columns than the statement."""
+        for concern in self.newer_schemas():
+            logger.warning("connector %s: %s: %s. %s", self.name, concern.what, concern.effect, concern.cure)
+
+    def concerns(self) -> list[Concern]:
+        """See `Sink`."""
+        return [*super().concerns(), *self.newer_schemas()]
+
+    def newer_schemas(self) -> Iterator[Concern]:
+        """Find the topics whose newest schema has other columns than the statement."""
+        for topic in (topic for topic, source in self._own.found.items() if source == REGISTRY):
+            try:
+                newest, own = newest_columns(self.config, topic), self._own.columns[topic]
+            except NotFound:
+                continue  # the subject is gone, and there is none newer
+            if spark_columns(newest) != spark_columns(own):
+                yield Concern(
+                    f"the newest schema of topic {topic} has other columns than the statement: {spark_columns(newest)}",
+                    "the statement goes on with those that it has",
+                    f"To take them, remove {FOUND_COLUMNS}{topic} from the connector: patch connector {self.name} "
+                    f"--remove {FOUND_COLUMNS}{topic}",
+                )
 
     def _tables(self) -> Callable[[], Sequence[pa.Table]]:
         """Give what reads the tables that the statement joins; here it joins none."""
@@ -68,7 +98,9 @@ class StatementSink(Sink):
         say("starting Spark")
         executor = on_spark()
         say(f"computing the rows of {len(records):,} records")
-        return sample(config, self._own, tables, records, most_rows, executor, self._target_name, self._judge)
+        found = sample(config, self._own, tables, records, most_rows, executor, self._target_name, self._judge)
+        found.columns |= {topic: spark_columns(self._own.columns[topic]) for topic in self._own.found}
+        return found
 
     def explain(self, say: Callable[[str], None], on_spark: Callable[[], Executor]) -> Plan:
         """See `Sink`."""

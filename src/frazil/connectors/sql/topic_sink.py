@@ -46,6 +46,7 @@ class SqlTopicSink(StatementSink):
 
     def start(self, context: SinkContext, topics: Sequence[str]) -> SqlTopicTask:
         """See `Sink`."""
+        self._tell_newer_schemas()
         return self._task(self._config, context, topics)
 
     def _task(

@@ -77,6 +77,18 @@ class RegistryConverter:
         """
         return _reader(self).runs(rows) if self.type == "AVRO" else []
 
+    def newest(self, topic: str) -> bytes:
+        """Read the newest schema of a topic's subject, in the JSON that JsonConverter writes.
+
+        Raises NotFound without one, ConversionError for one that cannot be used, and as `split` does for a registry.
+        """
+        return _reader(self).newest(topic)
+
+    @property
+    def names_subjects(self) -> bool:
+        """Whether schemas are asked for by Confluent's API, which has subjects."""
+        return self.access.api == "confluent" and self.type != "KCONNECT"
+
 
 @dataclass(frozen=True)
 class Run:
@@ -144,6 +156,21 @@ class _Reader:
                 read = compiled.columns.read(texts, own, start)
                 found.append(Run(compiled.schema, read.indexes, read.struct))
         return found
+
+    def newest(self, topic: str) -> bytes:
+        found, options = self._client.latest(self._subject(topic, "")), self._converter.options
+        try:
+            if isinstance(options, ProtobufOptions):
+                from frazil.pipeline.schemas.protobuf import protobuf_to_connect
+                from frazil.pipeline.schemas.protobuf_files import compile_protobuf, message_of
+
+                first = message_of(compile_protobuf(found.text, found.references), (0,))
+                return protobuf_to_connect(first, options)[0].to_json()
+            if self._converter.type == "JSON":
+                return json_to_connect(found.text, found.references, options)[0].to_json()
+            return avro_to_connect(parse_avro(found.text, found.references), options).to_json()
+        except SchemaError as error:
+            raise ConversionError("", f"it cannot be used: {error}") from None
 
     def _of(self, id_: SchemaId, message: Message, topic: str) -> Compiled | ConversionError:
         compiled = self._compiled.get((id_, message, topic))

@@ -18,7 +18,8 @@ Config = Mapping[str, str | None]
 class ConfigChecks:
     """Checks configurations as this worker would run them: `complete` adds what they have from the worker.
 
-    `refusals` are those of the store, for a configuration that is right in itself.
+    `refusals` are those of the store, for a configuration that is right in itself. `find` finds keys that are kept with
+    it.
     """
 
     def __init__(
@@ -26,13 +27,15 @@ class ConfigChecks:
         providers: ConfigProviders,
         complete: Callable[[Mapping[str, str]], Mapping[str, str]],
         refusals: Callable[[str, Mapping[str, str]], list[str]],
+        find: Callable[[str, Mapping[str, str]], Mapping[str, str]],
     ) -> None:
         self._providers = providers
         self._complete = complete
         self._refusals = refusals
+        self._find = find
 
     def whole(self, name: str, config: Config) -> dict[str, str]:
-        """The configuration with its `name`; raises ConfigError with Connect's texts."""
+        """The configuration with its `name` and what was found for it; raises ConfigError with Connect's texts."""
         reason = non_empty_without_control_chars(name)
         if reason is not None:
             raise ConfigError(invalid_config_message([invalid_value("name", name, reason)]))
@@ -42,9 +45,13 @@ class ConfigChecks:
         named = {**config, "name": name}
         if None in named.values():
             check_config(named)  # a null is an error
-        checked = {key: value for key, value in named.items() if value is not None}
-        self.check(name, checked)
-        return checked
+        return self.checked(name, {key: value for key, value in named.items() if value is not None})
+
+    def checked(self, name: str, config: Mapping[str, str]) -> dict[str, str]:
+        """The configuration with what was found for it. Raises ConfigError for one that cannot run."""
+        whole = {**config, **self._find(name, config)}
+        self.check(name, whole)
+        return whole
 
     def completed(self, config: Mapping[str, str]) -> Mapping[str, str]:
         """The configuration with what it has from the worker. Raises ConfigError for an unknown class."""

@@ -7,6 +7,7 @@ from concurrent.futures import CancelledError
 from dataclasses import replace
 from typing import TypeVar
 
+from frazil.connectors.kept_keys import changing, replacing
 from frazil.connectors.registry import connector_of
 from frazil.declare.providers import ConfigProviders
 from frazil.engine.runner_api import STOP_S, RunnerFactory, State, TargetState
@@ -50,13 +51,14 @@ class Herder:
         board: StatusBoard | None = None,
         complete: Callable[[Mapping[str, str]], Mapping[str, str]] = dict,
         refusals: Callable[[str, Mapping[str, str]], list[str]] = lambda name, config: [],
+        find: Callable[[str, Mapping[str, str]], Mapping[str, str]] = lambda name, config: {},
     ) -> None:
-        """`complete` adds to a configuration what it has from the worker; see `ConfigChecks` for `refusals`."""
+        """`complete` adds to a configuration what it has from the worker; see `ConfigChecks` for the others."""
         self.worker_id = worker_id
         self._providers = providers or ConfigProviders()
         self._store = store
         self._board = board
-        self._checks = ConfigChecks(self._providers, complete, refusals)
+        self._checks = ConfigChecks(self._providers, complete, refusals, find)
         self._lock = threading.RLock()
         self._writing = threading.RLock()
         self._stored: dict[str, StoredConnector] = {}
@@ -164,7 +166,7 @@ class Herder:
             if stored is None:
                 return self.create(name, config), True
             tasks = self._info(name, stored).tasks
-            checked = self._checks.whole(name, config)
+            checked = self._checks.whole(name, replacing(stored.config, config))
             self._save(name, lambda: self._store.put(name, StoredConnector(checked, stored.target_state)))
             _tell_changed(name, stored.config, checked)
             return replace(self.info(name), tasks=tasks), False
@@ -173,11 +175,12 @@ class Herder:
         """Merge keys into the configuration; None removes a key."""
         with self._writing:
             stored = self._find(name, "Connector {} not found")
-            merged = {key: value for key, value in {**stored.config, **patch}.items() if value is not None}
-            self._checks.check(name, merged)
+            merged = changing(stored.config, {**stored.config, **patch})
+            kept = {key: value for key, value in merged.items() if value is not None}
+            checked = self._checks.checked(name, kept)
             tasks = self._info(name, stored).tasks
-            self._save(name, lambda: self._store.put(name, replace(stored, config=merged)))
-            _tell_changed(name, stored.config, merged)
+            self._save(name, lambda: self._store.put(name, replace(stored, config=checked)))
+            _tell_changed(name, stored.config, checked)
             return replace(self.info(name), tasks=tasks)
 
     def delete(self, name: str) -> None:
