@@ -36,7 +36,7 @@ from frazil.engine.runner_api import Runner
 from frazil.environment.variable import Variable
 from frazil.environment.variables import VARIABLES
 from frazil.environment.worker_keys import OTHER, WORKER_KEYS
-from frazil.minio.questions.catalog import QUESTIONS
+from frazil.minio.questions.catalog import EVERY
 from frazil.minio.questions.question import Question
 from frazil.pipeline.report import BatchReport
 from frazil.pipeline.results import SkipReason, State
@@ -521,13 +521,14 @@ def error_tree() -> str:
 def questions() -> str:
     """Every question with its options and columns."""
     parts = []
-    for question in QUESTIONS.values():
+    for question in EVERY.values():
         parts += [f"## {question.name}", f"**{question.title}** {question.answers}", _question_options(question)]
         parts.append(table(("Column", "Meaning"), [(f"`{name}`", text) for name, text in question.columns.items()]))
     return page(
         "Questions",
         "What `ask` answers, by the name of the question. Each one is also a view of the embedded engine, named in the "
-        "last line above its columns: `SELECT * FROM who_deleted`. Times are UTC.",
+        "last line above its columns: `SELECT * FROM who_deleted`; or it reads a table of `init --with aggregates`, "
+        "which is named there. Times are UTC.",
         *parts,
     )
 
@@ -535,7 +536,8 @@ def questions() -> str:
 def _question_options(question: Question) -> str:
     options = [f"`--{p.name}`" if p.name != "rows" else f"`-n` ({question.rows})" for p in question.parameters]
     needed = "".join(f" `--{name}` is needed." for name in question.required)
-    return f"Options: {', '.join(options)}.{needed} View: `{question.view}`."
+    place = f"Table: `{question.table}`" if question.table else f"View: `{question.view}`"
+    return f"Options: {', '.join(options)}.{needed} {place}."
 
 
 def main() -> None:

@@ -10,14 +10,22 @@ from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
+from typer.testing import CliRunner
 
 import frazil
+from frazil.cli.main import app
 from frazil.clients.catalog import connect
 from frazil.connectors.registry import check_config, completed
 from frazil.environment.settings import Settings
 from frazil.minio.deployment.aggregates import aggregates
 from frazil.minio.deployment.deploy import deploy_tables, deploy_topics
 from frazil.minio.generators.generate import records
+from frazil.minio.questions.aggregated import AGGREGATED
+from frazil.minio.questions.bind import statement
+from frazil.minio.report.build import build
+from frazil.minio.report.page import html
+from frazil.minio.report.panels import OF_AGGREGATES, Span
+from frazil.sql.engine import embedded_engine
 from frazil.stack.local import LocalStack
 from tests.harness import send
 
@@ -30,6 +38,7 @@ def test_each_is_taken_as_it_is() -> None:
         "iceberg-sink-requests-per-minute",
         "iceberg-sink-latencies-per-5-minutes",
         "iceberg-sink-failed-logins-per-10-minutes",
+        "iceberg-sink-session-calls-per-10-minutes",
     ]
     for name, config in configs.items():
         told = check_config(completed({**config, "name": name}, Settings({})))
@@ -40,6 +49,11 @@ def call(minute: float, name: str, status: int, took: str, **more: Any) -> bytes
     info = {"httpStatusCode": status, "requestTime": took, "rx": 10, "sourceHost": "10.0.0.7"}
     time = (BEGIN + timedelta(minutes=minute)).isoformat()
     return json.dumps({"version": "1", "time": time, "name": name, "callInfo": info, **more}).encode()
+
+
+def session(minute: float, name: str, status: int, **info: Any) -> bytes:
+    record = json.loads(call(minute, name, status, ""))
+    return json.dumps({**record, "callInfo": {**record["callInfo"], "requestTime": None, **info}}).encode()
 
 
 def begin_of(record: dict[str, Any], minutes: int) -> datetime:
@@ -56,7 +70,13 @@ def test_calls_latencies_and_failed_logins_are_those_of_the_records(stack: Local
     deploy_topics(settings, lambda step: None)
     deploy_tables(settings, lambda step: None)
     generated = list(records("api", 500, seed=3, start=BEGIN, span=timedelta(minutes=20)))
+    claims = {"accessKey": "SESSION1", "preferred_username": "ada"}
     ours = [
+        session(2, "sts.AssumeRoleWithWebIdentity", 200, requestClaims=claims, accessKey=""),
+        session(1, "s3.GetObject", 200, accessKey="SESSION1"),  # before the session was made
+        *(session(n, "s3.GetObject", 403 if n == 3 else 200, accessKey="SESSION1", parentUser="p") for n in (3, 4, 14)),
+        session(5, "sts.AssumeRole", 403, requestClaims={**claims, "accessKey": "SESSION2"}, accessKey="k"),
+        session(6, "s3.GetObject", 200, accessKey="SESSION2"),
         *(call(n, "a.Slow", 200, took) for n, took in enumerate(["1m2.5s", "207.5µs", "3ms", "1h", "250ns"])),
         *(call(n, "sts.AssumeRoleWithWebIdentity", 403, "1ms", type="auth") for n in (1, 2, 12)),
         call(3, "sts.AssumeRole", 200, "1ms", type="auth"),
@@ -99,3 +119,30 @@ def test_calls_latencies_and_failed_logins_are_those_of_the_records(stack: Local
         (BEGIN, 2, BEGIN + timedelta(minutes=2)),
         (BEGIN + timedelta(minutes=10), 1, BEGIN + timedelta(minutes=12)),
     ]
+
+    used = [row for row in rows("session_calls_per_10_minutes") if row["session_key"].startswith("SESSION")]
+    assert sorted((row["since"], row["calls"], row["denied"]) for row in used) == [
+        (BEGIN, 2, 1),
+        (BEGIN + timedelta(minutes=10), 1, 0),
+    ]
+    assert {(row["who"], row["identity"], row["assumed_by"], row["assumed_at"]) for row in used} == {
+        ("ada", "ada", "AssumeRoleWithWebIdentity", BEGIN + timedelta(minutes=2))
+    }
+
+    engine = embedded_engine(settings, {})
+    span = Span(BEGIN, BEGIN + timedelta(hours=1))
+    for name, question in AGGREGATED.items():
+        [answer] = engine.run(statement(question, {"since": span.start, "until": span.end}))
+        assert tuple(answer.columns) == tuple(question.columns)
+        assert answer.rows, f"{name} has an answer"
+    page = html(build(engine, span, span.end, lambda step: None))
+    assert all(view.title in page for view in OF_AGGREGATES)
+    assert "No answer" not in page
+
+
+def test_a_question_whose_table_is_not_there_says_what_makes_it(stack: LocalStack) -> None:
+    env = {**stack.settings.env, "NAMESPACE_NAME": "aggregateless", "TRINO_URL": ""}
+    told = CliRunner().invoke(app, ["ask", "latencies"], env=env)
+    assert told.exit_code == 1
+    assert "there is no table latencies_per_5_minutes in aggregateless" in told.stderr
+    assert "init --with aggregates` make it" in told.stderr

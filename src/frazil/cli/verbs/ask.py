@@ -14,7 +14,7 @@ from frazil.cli.ui.engines import EngineOption, open_engine
 from frazil.cli.ui.program import PROGRAM, verb
 from frazil.cli.ui.progress import progress
 from frazil.environment.settings import Settings
-from frazil.errors import UsageError
+from frazil.errors import NotFound, UsageError
 from frazil.sql.render import Format, TableLook, render
 from frazil.sql.result import Result
 from frazil.sql.text_table import Expanded
@@ -94,6 +94,11 @@ def ask(
         return
     look = TableLook(expanded=Expanded.ON if expanded else Expanded.AUTO)
     asked = open_engine(settings, engine)
+    if found.table and (found.table,) not in [row[:1] for row in next(iter(asked.run("SHOW TABLES"))).rows]:
+        raise NotFound(
+            f"there is no table {found.table} in {settings.namespace}. The connectors of `{PROGRAM} init --with "
+            "aggregates` make it when calls come"
+        )
     _answer(asked, statement(found, {**values, "rows": limit + 1}), limit, form, look)
 
 
@@ -137,9 +142,9 @@ def _create_views() -> None:
 
 
 def _list(form: Format) -> None:
-    from frazil.minio.questions.catalog import QUESTIONS
+    from frazil.minio.questions.catalog import EVERY
 
-    rows = [(q.name, q.title, _options(q)) for q in QUESTIONS.values()]
+    rows = [(q.name, q.title, _options(q)) for q in EVERY.values()]
     _print(("question", "answers", "options"), rows, form)
     if form is Format.TABLE:
         typer.echo(f"`{PROGRAM} ask QUESTION` answers it, `{PROGRAM} ask QUESTION --list` describes it.")

@@ -52,12 +52,37 @@ GROUP BY window(time, '10 minutes'), source_host
 HAVING count_if(failed) > 0
 """
 # A condition in WHERE would let no time pass but that of failed logins.
+_OF_SESSIONS = (
+    "time TIMESTAMP NOT NULL, name STRING, callInfo STRUCT<httpStatusCode: INT, sourceHost: STRING, accessKey: STRING, "
+    "parentUser: STRING, requestClaims: MAP<STRING, STRING>>"
+)
+_NAMES = ("preferred_username", "ldapUsername", "ldapActualUser", "ldapUser", "email", "sub", "parent")
+_SESSION_CALLS = """
+CREATE TEMPORARY VIEW sessions AS
+SELECT time, callInfo.requestClaims['accessKey'] AS session_key, regexp_replace(name, '^sts[.]', '') AS assumed_by,
+    coalesce(nullif(callInfo.parentUser, ''), nullif(callInfo.accessKey, ''), callInfo.requestClaims['parent'],
+        {identity}) AS who,
+    {identity} AS identity, callInfo.sourceHost AS assumed_from
+FROM `{topic}`
+WHERE CASE WHEN time IS NOT NULL THEN lower(name) LIKE 'sts.assumerole%' AND callInfo.httpStatusCode < 300
+    AND callInfo.requestClaims['accessKey'] IS NOT NULL END;
+CREATE TEMPORARY VIEW calls AS
+SELECT time, callInfo.accessKey AS access_key, callInfo.httpStatusCode AS status, callInfo.sourceHost AS source_host
+FROM `{topic}`
+WHERE CASE WHEN time IS NOT NULL THEN callInfo.accessKey <> '' END;
+SELECT window.start AS since, session_key, who, identity, assumed_by, assumed_from, max(s.time) AS assumed_at,
+    count(*) AS calls, count_if(status IN (401, 403)) AS denied, approx_count_distinct(source_host) AS hosts
+FROM calls c JOIN sessions s ON c.access_key = s.session_key AND c.time BETWEEN s.time AND s.time + INTERVAL 7 DAYS
+GROUP BY window(c.time, '10 minutes'), session_key, who, identity, assumed_by, assumed_from
+"""
+# Spark moves conditions before the watermark that do not name its column: then no time would pass but that of sessions.
 AGGREGATES = {
-    "requests_per_minute": _REQUESTS,
-    "latencies_per_5_minutes": _LATENCIES,
-    "failed_logins_per_10_minutes": _FAILED_LOGINS,
+    "requests_per_minute": (_COLUMNS, _REQUESTS),
+    "latencies_per_5_minutes": (_COLUMNS, _LATENCIES),
+    "failed_logins_per_10_minutes": (_COLUMNS, _FAILED_LOGINS),
+    "session_calls_per_10_minutes": (_OF_SESSIONS, _SESSION_CALLS),
 }
-"""Statements by the tables of their rows."""
+"""Columns and statements by the tables of their rows."""
 
 
 def aggregates(settings: Settings) -> dict[str, dict[str, str]]:
@@ -67,16 +92,21 @@ def aggregates(settings: Settings) -> dict[str, dict[str, str]]:
     is a dead letter of the connector of the log records, and in a topic of its own one of these.
     """
     topic = settings.topics["api"]
+    parts = {
+        "topic": topic,
+        "milliseconds": _MILLISECONDS,
+        "identity": "coalesce(" + ", ".join(f"callInfo.requestClaims['{name}']" for name in _NAMES) + ")",
+    }
     return {
         f"iceberg-sink-{table.replace('_', '-')}": {
             **log_config(settings, topic, table),
             "connector.class": "frazil.SqlConnector",
             "tasks.max": "1",
-            "frazil.sql": " ".join(statement.format(topic=topic, milliseconds=_MILLISECONDS).split()),
-            "frazil.sql.schema": _COLUMNS,
+            "frazil.sql": " ".join(statement.format(**parts).split()),
+            "frazil.sql.schema": columns,
             "frazil.watermark": "time 1 minute",
             "iceberg.tables.auto-create-enabled": "true",
             "errors.deadletterqueue.topic.name": f"{topic}-aggregates-dlq",
         }
-        for table, statement in AGGREGATES.items()
+        for table, (columns, statement) in AGGREGATES.items()
     }

@@ -43,7 +43,7 @@ class Question:
     `sql` may read the tables `apilogs`, `errorlogs` and `auditlogs` and the relations of
     `frazil.minio.questions.calls`; a parameter is written `:since`. `columns` describes the columns of the answer in
     their order, `rows` is how many rows it has at most unless asked otherwise. `required` are parameters without which
-    the question cannot be asked.
+    the question cannot be asked. `table` is the one of `init --with aggregates` that it reads in place of these.
     """
 
     name: str
@@ -53,6 +53,7 @@ class Question:
     sql: str
     rows: int = 20
     required: tuple[str, ...] = ()
+    table: str = ""
 
     @property
     def view(self) -> str:

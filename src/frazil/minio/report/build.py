@@ -6,10 +6,10 @@ from typing import Protocol
 
 from frazil.errors import QueryError
 from frazil.minio.questions.bind import statement
-from frazil.minio.questions.catalog import QUESTIONS
+from frazil.minio.questions.catalog import EVERY
 from frazil.minio.questions.question import Value
 from frazil.minio.report.page import Page
-from frazil.minio.report.panels import VIEWS, Span, facts, panel
+from frazil.minio.report.panels import OF_AGGREGATES, VIEWS, Span, facts, panel
 from frazil.sql.result import Result
 
 _TABLES = ("apilogs", "auditlogs", "errorlogs")
@@ -30,14 +30,16 @@ def build(engine: Engine, span: Span, made: datetime, show: Callable[[str], None
     """
     show("looking for the tables")
     [tables] = engine.run("SHOW TABLES")
-    missing = [name for name in _TABLES if name not in {row[0] for row in tables.rows}]
+    known = {row[0] for row in tables.rows}
+    missing = [name for name in _TABLES if name not in known]
     answers: dict[str, Result | str] = {}
-    wanted = {view.question: view.rows for view in VIEWS}
+    views = [*VIEWS, *(view for view in OF_AGGREGATES if EVERY[view.question].table in known)]
+    wanted = {view.question: view.rows for view in views}
     for number, (name, rows) in enumerate(wanted.items(), start=1):
-        show(f"question {number} of {len(wanted)}: {QUESTIONS[name].title}")
+        show(f"question {number} of {len(wanted)}: {EVERY[name].title}")
         answers[name] = _ask(engine, name, span, rows)
     show("drawing")
-    panels = [panel(view, answers[view.question], span) for view in VIEWS]
+    panels = [panel(view, answers[view.question], span) for view in views]
     notices = []
     if missing:
         notices.append(
@@ -61,7 +63,7 @@ def _ask(engine: Engine, name: str, span: Span, rows: int | None) -> Result | st
     if rows is not None:
         values["rows"] = rows
     try:
-        [answer] = engine.run(statement(QUESTIONS[name], values))
+        [answer] = engine.run(statement(EVERY[name], values))
     except QueryError as error:
         return f"No answer: {error}"
     return answer

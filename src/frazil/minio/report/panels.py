@@ -181,6 +181,28 @@ def _changes(rows: list[Row], span: Span) -> tuple[str, list[Row]]:
     return _events(rows, span, "category", Unit("changes")), rows
 
 
+def _rates(rows: list[Row], _: Span) -> tuple[str, list[Row]]:
+    bars = [(f"{row['minute']:%m-%d %H:%M} {row['bucket'] or ''}".rstrip(), row["calls"]) for row in rows]
+    return greatest(sorted(bars, key=lambda bar: -bar[1])[:_BARS], _CALLS), rows
+
+
+def _latencies(rows: list[Row], _: Span) -> tuple[str, list[Row]]:
+    return greatest([(row["api"], row["p99_ms"]) for row in rows[:_BARS]], Unit("p99 in ms", ",.3~r")), rows
+
+
+def _failed_logins(rows: list[Row], _: Span) -> tuple[str, list[Row]]:
+    hosts = _grouped(rows, "source_host", ("failed",))
+    hosts.sort(key=lambda row: -row["failed"])
+    return greatest([(row["source_host"], row["failed"]) for row in hosts[:_BARS]], Unit("sign-ins")), rows
+
+
+def _session_calls(rows: list[Row], _: Span) -> tuple[str, list[Row]]:
+    users = Counter[str]()
+    for row in rows:
+        users[_named(row, "identity", "assumed_by")] += row["calls"]
+    return greatest(users.most_common(_BARS), _CALLS), rows
+
+
 VIEWS: tuple[View, ...] = (
     View(
         "traffic",
@@ -215,6 +237,13 @@ VIEWS: tuple[View, ...] = (
         1000,
     ),
 )
+OF_AGGREGATES: tuple[View, ...] = (
+    View("rates", "Busiest minutes", "Calls per minute and bucket; the newest 5,000 such rows.", _rates, 5000),
+    View("latencies", "Latencies", "The worst five minutes of each API.", _latencies, 50),
+    View("failed-logins", "Failed sign-ins", "Per address and ten minutes.", _failed_logins, 1000),
+    View("session-calls", "Calls of sessions", "By whom sessions were assumed, newest 1,000.", _session_calls, 1000),
+)
+"""Panels of questions to tables of `init --with aggregates`, where these exist."""
 
 
 def _events(rows: Sequence[Row], span: Span, column: str, unit: Unit, first: Sequence[str] = ()) -> str:
