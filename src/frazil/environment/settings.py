@@ -295,6 +295,12 @@ class Settings:
         """Modules whose functions connectors may name."""
         return tuple(filter(None, map(str.strip, self.text("FRAZIL_PYTHON_MODULES").split(","))))
 
+    @property
+    def sql_files(self) -> Path | None:
+        """Folder of the files that statements may join with."""
+        text = self.text("FRAZIL_SQL_FILES").strip()
+        return Path(text).expanduser() if text else None
+
     @cached_property
     def connect_port(self) -> int:
         """Port of the worker's first listener."""

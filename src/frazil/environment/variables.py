@@ -281,8 +281,16 @@ _DECLARED: Final = (
     Variable(
         "FRAZIL_PYTHON_MODULES",
         _WORKER,
-        "Python modules, separated by commas, whose functions connectors may name with `frazil.python`. Whoever may "
-        "create connectors can let the worker import these and call their functions; unset, none.",
+        "Python modules, separated by commas, whose functions connectors may name with `frazil.python` and "
+        "`frazil.python.functions`. Whoever may create connectors can let the worker import these and call their "
+        "functions; unset, none.",
+        "worker, validate, explain, backfill",
+    ),
+    Variable(
+        "FRAZIL_SQL_FILES",
+        _WORKER,
+        "Folder whose CSV, JSON Lines and Parquet files statements of `frazil.sql` may join with, as `files.NAME`. "
+        "Whoever may create connectors can store what these files have; unset, none.",
         "worker, validate, explain, backfill",
     ),
     Variable(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -63,9 +64,7 @@ class PythonQuery:
     schema: pa.Schema = ROWS
     never: bool = False
 
-    def of(
-        self, session: Any, statement: Statement, topics: Sequence[ScannedTopic], function: object = None
-    ) -> PythonQuery:
+    def of(self, session: Any, statement: Statement, topics: Sequence[ScannedTopic], *functions: object) -> PythonQuery:
         return self
 
     def check(self, tables: Sequence[pa.Table]) -> Plan:
@@ -132,7 +131,9 @@ class SqlDriver(Driver):
         config: Mapping[str, str],
         query: PythonQuery | None = None,
         executor: Any = None,
+        files: Path | None = None,
     ) -> None:
+        self._files = files
         if query is not None:
             patched.setattr(runs, "Query", query)
         self._executor = SessionExecutor() if executor is None else executor
@@ -142,7 +143,9 @@ class SqlDriver(Driver):
 
     def restart(self) -> None:
         config, found = sql_config(self._whole)
-        own = found.loaded(Settings({"FRAZIL_PYTHON_MODULES": "tests.connectors.sql.rows"}))
+        own = found.loaded(
+            Settings({"FRAZIL_PYTHON_MODULES": "tests.connectors.sql.rows", "FRAZIL_SQL_FILES": str(self._files or "")})
+        )
         self.config = config if config.topics else replace(config, topics=("t", "u"))  # those of its pattern
         self.executor = self._executor
         source = self.broker.source() if self._in_process else snapshot(self.broker, self.config.topics)

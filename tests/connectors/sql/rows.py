@@ -5,7 +5,10 @@ from __future__ import annotations
 from os.path import join as join  # which is none of this module's own
 from typing import TYPE_CHECKING
 
-from pyspark.sql.functions import expr
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark.sql.functions import arrow_udf, expr, udf  # type: ignore[attr-defined]
+from pyspark.sql.types import LongType, StringType
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -31,3 +34,15 @@ def forget(frame: DataFrame) -> DataFrame:
 def break_(frame: DataFrame) -> DataFrame:
     """Name a column that is not there."""
     return frame.select("nope")
+
+
+@arrow_udf(LongType())  # type: ignore[untyped-decorator]
+def twice(numbers: pa.Array) -> pa.Array:
+    """Change a column."""
+    return pc.multiply(numbers, 2)
+
+
+@udf(returnType=StringType(), useArrow=False)
+def slowly(text: str) -> str:
+    """Change one value after the other."""
+    return text

@@ -14,7 +14,7 @@ from pyspark import cloudpickle
 from frazil.connectors.iceberg.sink import IcebergSink
 from frazil.connectors.registry import check_config, completed, config_infos
 from frazil.connectors.sql.config import parse_sql, sql_config
-from frazil.connectors.sql.row_function import load_function
+from frazil.connectors.sql.row_function import load_function, load_udf
 from frazil.connectors.sql.runs import StatementRuns
 from frazil.connectors.sql.scan import scanned_topics
 from frazil.connectors.sql.sink import SqlSink
@@ -56,9 +56,35 @@ def test_a_module_that_cannot_be_imported_is_told(tmp_path: Path, monkeypatch: p
         load_function("half:run", ["half"])
 
 
+def test_functions_that_a_statement_calls_get_columns() -> None:
+    assert load_udf(f"{HERE}:twice", [HERE]) is rows.twice
+    for name in ("slowly", "shout"):
+        with pytest.raises(ConfigError, match="make it with @arrow_udf"):
+            load_udf(f"{HERE}:{name}", [HERE])
+    with pytest.raises(ConfigError, match=r"frazil\.python\.functions.*no module that this worker allows"):
+        load_udf(f"{HERE}:twice", ["os"])
+
+
+@pytest.mark.parametrize(
+    ("functions", "sql", "said"),
+    [
+        ("", "SELECT twice(id) AS id FROM t", "there is no function twice"),
+        ("upper=a:b", "SELECT id FROM t", "no function of Spark is named so"),
+        ("twice", "SELECT id FROM t", "name=module:function"),
+        ("twice=a:b", "SELECT twice(count(id)) AS n FROM t GROUP BY id", "for statements without state"),
+        ("twice=a:b", "SELECT twice(id) AS id FROM t", "no module that this worker allows"),
+    ],
+)
+def test_functions_have_a_form_and_names_of_their_own(functions: str, sql: str, said: str) -> None:
+    config = {**MINIMAL_SINK, **STATEMENT, "frazil.python.functions": functions, "frazil.sql": sql}
+    more = {"frazil.watermark": "_timestamp 1 minute", "frazil.worker.python-modules": "os"}
+    (error,) = parse_sql({**config, **more}).error_texts()
+    assert said in error
+
+
 def test_without_the_variable_no_sink_is_opened() -> None:
-    config = {**MINIMAL_SINK, **STATEMENT, "frazil.python": f"{HERE}:shout"}
     servers = Settings({}).bootstrap_servers
+    config = {**MINIMAL_SINK, **STATEMENT, "frazil.python": f"{HERE}:shout"}
     with pytest.raises(ConfigError, match=r"FRAZIL_PYTHON_MODULES=\(none\)"):
         SqlSink(config, Settings({}), servers)
     SqlSink(config, Settings({"FRAZIL_PYTHON_MODULES": f"shop, {HERE}"}), servers)
@@ -135,3 +161,39 @@ def test_the_example_of_the_page_is_what_it_says(jobs: SparkJobs, monkeypatch: p
         runs = StatementRuns(with_function, scanned_topics(config, own), jobs.of("c"), list)
         _, found = runs.try_rows(list(by_partition(made[0].records("t"))))
         assert found.drop_columns(["_frazil"]).to_pylist() == [{"id": 1, "text": "ab-01"}]
+
+
+@pytest.mark.spark
+@pytest.mark.filterwarnings("ignore:unclosed <socket.socket:ResourceWarning")
+def test_a_statement_calls_functions_by_their_names(jobs: SparkJobs) -> None:
+    with memory({}) as made, pytest.MonkeyPatch.context() as patched:
+        made[0].send("t", [json.dumps({"id": n, "text": "a"}).encode() for n in (1, 2, 0)])
+        sql = "SELECT Doubled(id) AS id, CAST(10 / doubled(id) AS INT) AS part FROM t"
+        keys = {"frazil.python.functions": f"doubled={HERE}:twice", "frazil.sql": sql}
+        driver = SqlDriver(patched, *made, {**CREATE, **TOLERANT, **keys}, executor=jobs.of("c"))
+        driver.drain()
+        assert sorted((row["id"], row["part"]) for row in driver.rows(TABLE)) == [(2, 5), (4, 2)]
+        assert sorted(made[0].letters("t-dlq")) == [("t", 0, 2, "")]
+
+
+@pytest.mark.spark
+@pytest.mark.filterwarnings("ignore:unclosed <socket.socket:ResourceWarning")
+def test_the_function_of_the_page_is_what_it_says(jobs: SparkJobs, monkeypatch: pytest.MonkeyPatch) -> None:
+    example = ROOT / "docs" / "examples" / "shop_taxes.py"
+    assert f"```python\n{example.read_text()}```" in (ROOT / "docs" / "sql-in-the-stream.md").read_text()
+    monkeypatch.syspath_prepend(str(example.parent))
+    function = load_udf("shop_taxes:with_tax", ["shop_taxes"])
+    by_value: Any = cloudpickle.register_pickle_by_value
+    by_value(sys.modules["shop_taxes"])
+    with memory({}) as made:
+        made[0].send("t", [json.dumps({"total": n, "country": c}).encode() for n, c in ((100, "DE"), (9.99, "IT"))])
+        keys = {
+            "frazil.sql.schema": "total DECIMAL(10, 2), country STRING",
+            "frazil.python.functions": "with_tax=shop_taxes:with_tax",
+            "frazil.sql": "SELECT with_tax(total, country) AS gross FROM t",
+        }
+        config, own = sql_config({**MINIMAL_SINK, **STATEMENT, **keys})
+        whole = replace(own, calls={"with_tax": function})
+        runs = StatementRuns(whole, scanned_topics(config, own), jobs.of("c"), list)
+        _, found = runs.try_rows(list(by_partition(made[0].records("t"))))
+        assert [str(row["gross"]) for row in found.drop_columns(["_frazil"]).to_pylist()] == ["107.00", "11.88"]

@@ -103,7 +103,7 @@ class StatementBackfill:
     def run(self, executor: Executor, source: Source, dead_letters: DeadLetterQueue | None) -> BatchReport:
         """Store the rows. Raises BadRecord or TerminalError where none are; and as a batch of the connector does."""
         own, config = self.own, replace(self.config, name=self.position)
-        joined = ReferenceTables(self.catalog, own.statement.tables)
+        joined = ReferenceTables(self.catalog, own.statement.tables, own.folder)
         runs = StatementRuns(own, scanned_topics(config, own), executor, joined.read)
         tables = SinkTables(config, self.catalog, None, executor)
         floors = tables.floors()

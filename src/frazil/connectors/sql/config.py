@@ -5,6 +5,8 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
 
 from frazil.connectors.iceberg.config import iceberg_sink as iceberg
 from frazil.connectors.iceberg.config.iceberg_sink import IcebergSinkConfig, check_iceberg_sink
@@ -18,7 +20,14 @@ from frazil.connectors.objects.config.object_sink import ObjectSinkConfig, check
 from frazil.connectors.sql.columns import spark_columns
 from frazil.connectors.sql.found_columns import FOUND, find_columns, given_columns
 from frazil.connectors.sql.parts import NeedsState, StatementError
-from frazil.connectors.sql.row_function import RowFunction, is_name, load_function, problem_of_module
+from frazil.connectors.sql.row_function import (
+    RowFunction,
+    is_function,
+    is_name,
+    load_function,
+    load_udf,
+    problem_of_module,
+)
 from frazil.connectors.sql.state_config import (
     DEDUP_KEYS,
     STATE_IS_HERE,
@@ -48,6 +57,7 @@ from frazil.pipeline.types import Struct
 SQL = "frazil.sql"
 SCHEMA = "frazil.sql.schema"
 PYTHON = "frazil.python"
+FUNCTIONS = "frazil.python.functions"
 _OF_TOPIC = "frazil.sql.schema.*"
 _FOUND = f"{FOUND_COLUMNS}*"
 WORKER_MODULES, WORKER_MASTER = "frazil.worker.python-modules", "frazil.worker.spark-master"
@@ -92,6 +102,14 @@ SQL_KEYS = (
         "The module is one that FRAZIL_PYTHON_MODULES of the worker names. Each row keeps its column _frazil.",
         default="",
     ),
+    Key(
+        FUNCTIONS,
+        "LIST",
+        "Functions that the statement may call beside Spark's, each as name=module:function: Arrow UDFs of PySpark "
+        "(arrow_udf), which get columns and give one. The modules are those that FRAZIL_PYTHON_MODULES of the worker "
+        "names.",
+        default="",
+    ),
     *STATE_KEYS,
     *TOPIC_KEYS,
 )
@@ -131,12 +149,23 @@ class StatementConfig:
     state: StateConfig
     python: str = ""
     function: RowFunction | None = None
+    functions: Mapping[str, str] = field(default_factory=dict)
+    folder: Path | None = None
+    """Folder of the files that the statement may join with."""
+    calls: Mapping[str, Any] = field(default_factory=dict)
+    """Functions that the statement calls, by their names there."""
     found: Mapping[str, str] = field(default_factory=dict)
     """Where the columns of a topic were found that the configuration does not give."""
 
     def loaded(self, settings: Settings) -> StatementConfig:
-        """Take the function that it names from a module that the settings allow. Raises ConfigError."""
-        return replace(self, function=load_function(self.python, settings.python_modules)) if self.python else self
+        """Take the functions that it names from modules that the settings allow. Raises ConfigError."""
+        allowed = settings.python_modules
+        return replace(
+            self,
+            folder=settings.sql_files,
+            function=load_function(self.python, allowed) if self.python else None,
+            calls={name: load_udf(place, allowed) for name, place in self.functions.items()},
+        )
 
     @property
     def digest(self) -> str:
@@ -144,6 +173,7 @@ class StatementConfig:
         columns = [f"{topic}: {spark_columns(each)}" for topic, each in self.columns.items()]
         parts = [self.statement.text, *columns, self.state.watermarks, self.state.dedup_keys, self.statement.updates]
         parts += [self.python] if self.python else []
+        parts += [f"{name}={place}" for name, place in self.functions.items()]
         return hashlib.sha256("\n".join(map(str, parts)).encode()).hexdigest()
 
 
@@ -189,7 +219,9 @@ def parse_sql(config: Mapping[str, str | None]) -> Parsed:
     if not parsed.errors.get(SQL) and not has_placeholder(text) and topics:
         try:
             statement = _statement(parsed, topics)
-            _check_python(parsed, statement, None if modules is None else [name for name in modules.split(",") if name])
+            allowed = None if modules is None else [name for name in modules.split(",") if name]
+            _check_python(parsed, statement, allowed)
+            _check_functions(parsed, statement, allowed)
             if statement.state and not is_here(master or "local"):
                 raise StatementError(f"it keeps state, and {STATE_IS_HERE} (SPARK_MASTER={master})")
         except StatementError as error:
@@ -208,6 +240,23 @@ def _check_python(parsed: Parsed, statement: Statement, allowed: Sequence[str] |
         reason = "It is for statements without state"
     if reason is not None:
         parsed.fail(PYTHON, invalid_value(PYTHON, name, reason))
+
+
+def _functions(parsed: Parsed) -> dict[str, str]:
+    """Places of the functions that a statement may call, by their names there."""
+    pairs = (text.partition("=") for text in parsed.items(FUNCTIONS))
+    return {name.strip().lower(): place.strip() for name, _, place in pairs}
+
+
+def _check_functions(parsed: Parsed, statement: Statement, allowed: Sequence[str] | None) -> None:
+    for name, place in _functions(parsed).items():
+        reason = None if allowed is None or has_placeholder(place) else problem_of_module(place, allowed)
+        if not (is_function(name) and (is_name(place) or has_placeholder(place))):
+            reason = "Each is written name=module:function, and no function of Spark is named so"
+        if statement.state:
+            reason = "They are for statements without state"
+        if reason is not None:
+            parsed.fail(FUNCTIONS, invalid_value(FUNCTIONS, f"{name}={place}", reason))
 
 
 def _topics(parsed: Parsed) -> Sequence[str]:
@@ -237,7 +286,7 @@ def _statement(parsed: Parsed, topics: Sequence[str]) -> Statement:
         upserts = parsed.flag("iceberg.tables.upsert-mode-enabled")
         rules = state_rules(state_config(parsed, topics), upserts=upserts, id_columns=[".".join(path) for path in ids])
     try:
-        found = parse_statement(parsed.text(SQL), topics, rules)
+        found = parse_statement(parsed.text(SQL), topics, rules, frozenset(_functions(parsed)))
     except NeedsState as error:
         raise StatementError(f"{error}: {_NO_STATE_FOR_TOPICS if topic else _NO_STATE}") from None
     if topic and found.tables:
@@ -322,5 +371,6 @@ def _statement_config(parsed: Parsed) -> StatementConfig:
         {topic: given_columns(text) for topic, text in column_texts(parsed).items()},
         state_config(parsed, topics),
         parsed.text(PYTHON).strip(),
+        functions=_functions(parsed),
         found={topic: text for topic in topics if (text := own.get(topic, parsed.text(SCHEMA)).strip()) in FOUND},
     )

@@ -90,6 +90,7 @@ class Query:
     statement: Statement
     topics: Sequence[ScannedTopic]
     function: RowFunction | None = field(default=None, kw_only=True)
+    calls: Mapping[str, Any] = field(default_factory=dict, kw_only=True)
 
     def __post_init__(self) -> None:
         self._tables: dict[int, pa.Table] = {}
@@ -99,6 +100,8 @@ class Query:
         self._reports = self.session.sparkContext.accumulator({}, Reports())
         for name, value in SETTINGS.items():
             self.session.conf.set(name, value)
+        for name, call in self.calls.items():
+            self.session.udf.register(name, call)
 
     @classmethod
     def of(
@@ -107,9 +110,10 @@ class Query:
         statement: Statement,
         topics: Sequence[ScannedTopic],
         function: RowFunction | None = None,
+        calls: Mapping[str, Any] | None = None,
     ) -> Query:
-        """Make a query in a session beside `session`: views and settings reach nobody else."""
-        return cls(session.newSession(), statement, topics, function=function)
+        """Make a query in a session beside `session`: views, functions and settings reach nobody else."""
+        return cls(session.newSession(), statement, topics, function=function, calls=calls or {})
 
     def run(
         self, scans: Sequence[Scan], tables: Sequence[pa.Table], write: Callable[[pa.Table], T]

@@ -1,14 +1,16 @@
-"""Iceberg tables that a statement joins with, as they are when a batch begins."""
+"""Iceberg tables and files that a statement joins with, as they are when a batch begins."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 
 import pyarrow as pa
 from pyiceberg.catalog import Catalog
 from pyiceberg.exceptions import NoSuchTableError
 
 from frazil.clients.catalog import catalog_errors
+from frazil.connectors.sql.reference_files import FILES, ReferenceFiles
 from frazil.errors import ConfigError
 
 MOST_ROWS = 1_000_000
@@ -18,14 +20,18 @@ MOST_ROWS = 1_000_000
 class ReferenceTables:
     """Tables by their names; one that has not changed is not read again."""
 
-    def __init__(self, catalog: Catalog, names: Sequence[str]) -> None:
+    def __init__(self, catalog: Catalog, names: Sequence[str], folder: Path | None) -> None:
         self._catalog = catalog
         self._names = names
+        self._files = ReferenceFiles(folder)
         self._known: dict[str, tuple[int | None, pa.Table]] = {}
 
     def read(self) -> list[pa.Table]:
         """The rows of each table now. Raises ConfigError for a table that is not there, or too large."""
-        return [self._read(name) for name in self._names]
+        return [
+            self._files.read(name.removeprefix(FILES)) if name.startswith(FILES) else self._read(name)
+            for name in self._names
+        ]
 
     def _read(self, name: str) -> pa.Table:
         with catalog_errors(self._catalog.properties, f"table {name}"):

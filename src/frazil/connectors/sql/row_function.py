@@ -6,8 +6,9 @@ import re
 from collections.abc import Callable, Collection
 from importlib import import_module
 from types import FunctionType
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
+from frazil.connectors.sql.functions import AGGREGATES, CHANGING, FUNCTIONS
 from frazil.connectors.sql.statement import PLACE
 from frazil.errors import ConfigError
 
@@ -16,7 +17,13 @@ if TYPE_CHECKING:
 
 RowFunction: TypeAlias = "Callable[[DataFrame], DataFrame]"
 _NAME = re.compile(r"([A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*):([A-Za-z]\w*)", re.ASCII)
+_FUNCTION = re.compile(r"[a-z]\w*", re.ASCII)
 _SHUFFLE = re.compile(r"^\(\d+\) Exchange\b", re.MULTILINE)
+
+
+def is_function(name: str) -> bool:
+    """Whether a function may be named so beside those of Spark."""
+    return _FUNCTION.fullmatch(name) is not None and name not in FUNCTIONS | AGGREGATES | CHANGING
 
 
 def is_name(text: str) -> bool:
@@ -40,18 +47,35 @@ def load_function(name: str, allowed: Collection[str]) -> RowFunction:
 
     Raises ConfigError.
     """
+    function: RowFunction = _loaded("frazil.python", name, allowed)
+    return function
+
+
+def load_udf(name: str, allowed: Collection[str]) -> Any:
+    """Import an Arrow UDF by its name, as `load_function` does. Raises ConfigError."""
+    from pyspark.util import PythonEvalType
+
+    key = "frazil.python.functions"
+    function: Any = _loaded(key, name, allowed)
+    if getattr(function, "evalType", None) != PythonEvalType.SQL_SCALAR_ARROW_UDF or not function.deterministic:
+        raise ConfigError(
+            f"{key}: {name} is no function that gets pyarrow.Arrays and gives one; make it with "
+            "@arrow_udf(LongType()), or another type, of pyspark.sql.functions"
+        )
+    return function
+
+
+def _loaded(key: str, name: str, allowed: Collection[str]) -> Any:
     problem = problem_of_module(name, allowed)
     if problem is not None:
-        raise ConfigError(f"frazil.python: {name}: {problem}")
+        raise ConfigError(f"{key}: {name}: {problem}")
     module, _, attribute = name.partition(":")
     try:
         function = vars(import_module(module)).get(attribute)
     except Exception as error:
-        raise ConfigError(
-            f"frazil.python: module {module} cannot be imported: {type(error).__name__}: {error}"
-        ) from error
+        raise ConfigError(f"{key}: module {module} cannot be imported: {type(error).__name__}: {error}") from error
     if not isinstance(function, FunctionType) or function.__module__ != module:
-        raise ConfigError(f"frazil.python: module {module} has no function {attribute} of its own")
+        raise ConfigError(f"{key}: module {module} has no function {attribute} of its own")
     return function
 
 

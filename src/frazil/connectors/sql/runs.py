@@ -83,7 +83,7 @@ class StatementRuns:
             lambda session: (
                 StateQuery.over(session, statement, topics, own.state)
                 if statement.state
-                else Query.of(session, statement, topics, own.function)
+                else Query.of(session, statement, topics, own.function, own.calls)
             ),
             "frazil.sql",
         )

@@ -104,7 +104,7 @@ class SqlSink(StatementSink, IcebergSink):
     def _tables(self) -> Callable[[], Sequence[pa.Table]]:
         """See `StatementSink`."""
         names = self._own.statement.tables
-        return ReferenceTables(self._catalog(), names).read if names else super()._tables()
+        return ReferenceTables(self._catalog(), names, self._own.folder).read if names else super()._tables()
 
     def _catalog(self) -> Catalog:
         return catalogs.connect(self._config.catalog_properties, self._config.catalog_name)

@@ -13,7 +13,7 @@ What Spark gets is written from the parsed tree, in which every node, function a
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -83,18 +83,22 @@ def table_relation(number: int) -> str:
     return f"frazil_table_{number}"
 
 
-def parse_statement(text: str, topics: Sequence[str], state: StateRules | None = None) -> Statement:
+def parse_statement(
+    text: str, topics: Sequence[str], state: StateRules | None = None, functions: Collection[str] = ()
+) -> Statement:
     """Check the statement of a connector with these topics, which may keep state by some rules.
+
+    `functions` are names of those that it may call beside Spark's.
 
     Raises StatementError, NeedsState for a statement that may not.
     """
     if state is None or not state.dedup:
         try:
-            return _Compiler(topics, None).compile(_parsed(text))
+            return _Compiler(topics, None, functions).compile(_parsed(text))
         except NeedsState:
             if state is None:
                 raise
-    return _Compiler(topics, state).compile(_parsed(text))
+    return _Compiler(topics, state, functions).compile(_parsed(text))
 
 
 def _parsed(text: str) -> list[exp.Expr]:
@@ -110,8 +114,9 @@ def _parsed(text: str) -> list[exp.Expr]:
 
 
 class _Compiler:
-    def __init__(self, topics: Sequence[str], state: StateRules | None) -> None:
+    def __init__(self, topics: Sequence[str], state: StateRules | None, functions: Collection[str]) -> None:
         self._topics = tuple(topics)
+        self._functions = functions
         self._state = state
         self._tables: list[str] = []
         self._read: set[str] = set()
@@ -175,6 +180,8 @@ class _Compiler:
                 if self._state is None:
                     raise NeedsState(f"{where(part) or where(node)}{problem_of(node, part)}")
                 problem = problem_of_call(node) if isinstance(node, exp.Anonymous) else problem_of_part(node)
+            elif isinstance(node, exp.Anonymous) and str(node.this).lower() in self._functions:
+                problem = None
             else:
                 problem = problem_of(node, part)
             if problem is not None:

@@ -36,7 +36,7 @@ class SqlSinkTask(IcebergSinkTask):
         context: SinkContext,
     ) -> None:
         """Raises UsageError without Spark, ConfigError for a statement that it refuses; and as `IcebergSinkTask`."""
-        tables = ReferenceTables(catalog, own.statement.tables)
+        tables = ReferenceTables(catalog, own.statement.tables, own.folder)
         self._runs = StatementRuns(own, scanned_topics(config, own), context.executor, tables.read)
         super().__init__(config, bootstrap, catalog, topics, source, dead_letters, context)
 

@@ -1,0 +1,89 @@
+"""Files of the operator's folder, as a statement joins with them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet
+import pytest
+
+from frazil.connectors.sql.reference_files import ReferenceFiles
+from frazil.engine.jobs import SparkJobs
+from frazil.errors import ConfigError
+from tests.connectors.iceberg.driver import TABLE, Memory
+from tests.connectors.sql.driver import SqlDriver
+
+ROWS = [{"id": 1, "text": "one"}, {"id": 2, "text": None}]
+
+
+def replaced(file: Path, text: str) -> None:
+    new = file.with_name("new")
+    new.write_text(text)
+    new.replace(file)
+
+
+def test_each_form_has_its_rows(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("id,text\n1,one\n2,\n")
+    (tmp_path / "b.jsonl").write_text("".join(json.dumps(row) + "\n" for row in ROWS))
+    pa.parquet.write_table(pa.Table.from_pylist(ROWS), tmp_path / "c.parquet")
+    files = ReferenceFiles(tmp_path)
+    assert [files.read(name).to_pylist() for name in "abc"] == [ROWS] * 3
+
+
+def test_one_is_read_anew_when_it_changes_with_the_columns_that_it_had(tmp_path: Path) -> None:
+    file, files = tmp_path / "a.csv", ReferenceFiles(tmp_path)
+    replaced(file, "id,text\n1,7\n")
+    first = files.read("a")
+    assert files.read("a") is first
+    replaced(file, "more,text,id\nx,8,2\n")
+    assert files.read("a").to_pylist() == [{"id": 2, "text": 8}]
+    replaced(file, "id,text\n3,none\n")
+    with pytest.raises(ConfigError, match=r"a\.csv, which cannot be read anew: .*Put it right, with the columns"):
+        files.read("a")
+    replaced(file, "id\n3\n")
+    with pytest.raises(ConfigError, match="cannot be read anew"):
+        files.read("a")
+
+
+def test_lines_of_json_keep_their_columns_too(tmp_path: Path) -> None:
+    file, files = tmp_path / "a.json", ReferenceFiles(tmp_path)
+    replaced(file, '{"id": 1, "who": {"n": 1}}\n')
+    files.read("a")
+    replaced(file, '{"id": 2, "who": {"n": 5}, "more": 1}\n')
+    assert files.read("a").to_pylist() == [{"id": 2, "who": {"n": 5}}]
+    replaced(file, '{"id": "x"}\n')
+    with pytest.raises(ConfigError, match="cannot be read anew"):
+        files.read("a")
+
+
+def test_only_files_of_the_folder_are_read(tmp_path: Path) -> None:
+    folder = tmp_path / "files"
+    folder.mkdir()
+    (tmp_path / "secret.csv").write_text("id\n1\n")
+    for name in ("../secret", "secret", str(tmp_path / "secret")):
+        with pytest.raises(ConfigError, match="there is no such file|Nothing was read"):
+            ReferenceFiles(folder).read(name)
+    with pytest.raises(ConfigError, match="this worker allows none.*FRAZIL_SQL_FILES"):
+        ReferenceFiles(None).read("secret")
+    (folder / "a.csv").write_text("id\n1\n")
+    (folder / "a.json").write_text("{}")
+    with pytest.raises(ConfigError, match="2 files are named so"):
+        ReferenceFiles(folder).read("a")
+
+
+@pytest.mark.spark
+@pytest.mark.filterwarnings("ignore:unclosed <socket.socket:ResourceWarning")
+def test_a_batch_joins_with_the_file_as_it_is(one: Memory, jobs: SparkJobs, tmp_path: Path) -> None:
+    replaced(tmp_path / "names.csv", "id,name\n1,one\n2,two\n")
+    sql = "SELECT t.id, f.name AS text FROM t LEFT JOIN files.names f ON t.id = f.id"
+    with pytest.MonkeyPatch.context() as patched:
+        driver = SqlDriver(patched, *one, {"frazil.sql": sql}, executor=jobs.of("c"), files=tmp_path)
+        one[0].send("t", [json.dumps({"id": n}).encode() for n in (1, 3)])
+        driver.drain()
+        replaced(tmp_path / "names.csv", "id,name\n1,uno\n3,tre\n")
+        one[0].send("t", [json.dumps({"id": n}).encode() for n in (1, 2, 3)])
+        driver.drain()
+    found = sorted((row["id"], row["text"] or "") for row in driver.rows(TABLE))
+    assert found == [(1, "one"), (1, "uno"), (2, ""), (3, ""), (3, "tre")]
