@@ -38,6 +38,8 @@ STATEMENT = {
     "frazil.sql": "SELECT id, text FROM t",
     "frazil.sql.schema": "id BIGINT NOT NULL, text STRING, items ARRAY<BIGINT>",
 }
+OF_QUERY = {**STATEMENT, "frazil.sql": "SELECT * FROM t"}
+"""A statement that sees all columns, where a function stands for it."""
 ROWS = pa.schema([("id", pa.int64()), ("text", pa.string())])
 
 
@@ -138,7 +140,8 @@ class SqlDriver(Driver):
             patched.setattr(runs, "Query", query)
         self._executor = SessionExecutor() if executor is None else executor
         self._in_process = query is not None
-        self._whole = {**MINIMAL_SINK, "iceberg.control.commit.interval-ms": "1", **STATEMENT, **config}
+        own = STATEMENT if query is None else OF_QUERY
+        self._whole = {**MINIMAL_SINK, "iceberg.control.commit.interval-ms": "1", **own, **config}
         super().__init__(broker, catalog, {})
 
     def restart(self) -> None:

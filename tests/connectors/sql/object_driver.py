@@ -24,7 +24,7 @@ from frazil.pipeline.report import BatchReport
 from tests.connectors.broker import BOOTSTRAP, Broker, Killed
 from tests.connectors.objects.samples import FolderStore
 from tests.connectors.samples import MINIMAL_S3_SINK
-from tests.connectors.sql.driver import STATEMENT, PythonQuery, SessionExecutor, snapshot
+from tests.connectors.sql.driver import OF_QUERY, STATEMENT, PythonQuery, SessionExecutor, snapshot
 
 
 class MortalStore(FolderStore):
@@ -62,7 +62,9 @@ class ObjectDriver:
         self._in_process = query is not None
         self._executor = executor or SessionExecutor()
         self._broker, self._table = broker, table
-        self._config, self._own = sql_object_config({**MINIMAL_S3_SINK, **STATEMENT, **config})
+        self._config, self._own = sql_object_config(
+            {**MINIMAL_S3_SINK, **(STATEMENT if query is None else OF_QUERY), **config}
+        )
         self.store, self.kept = MortalStore(str(folder)), MortalStore(str(folder / "kept"))
         self.reports: list[BatchReport] = []
         self.restart()

@@ -18,7 +18,7 @@ from frazil.connectors.sql.sink import SqlSink
 from frazil.environment.settings import Settings
 from tests.connectors.iceberg.driver import SIMPLE, TABLE, memory
 from tests.connectors.samples import MINIMAL_SINK
-from tests.connectors.sql.driver import STATEMENT, PythonQuery, Rows, SessionExecutor, failure
+from tests.connectors.sql.driver import OF_QUERY, PythonQuery, Rows, SessionExecutor, failure
 
 TO_TOPIC = {
     "name": "c",
@@ -47,7 +47,7 @@ def test_each_record_is_judged_by_its_rows_and_nothing_is_written(patched: pytes
         values = [{"id": 0, "text": "a", "items": [1, 2]}, {"id": 1}, {"id": "x"}, {"id": 3}, {"id": 4, "items": [5]}]
         broker.send("t", [*(json.dumps(value).encode() for value in values), None])
         patched.setattr(peek, "newest_records", lambda *_: broker.records("t"))
-        sink = SqlSink({**MINIMAL_SINK, **STATEMENT}, Settings({}), Settings({}).bootstrap_servers)
+        sink = SqlSink({**MINIMAL_SINK, **OF_QUERY}, Settings({}), Settings({}).bootstrap_servers)
         found = sink.sample(6, 2, lambda step: None, SessionExecutor)
         assert catalog.load_table(TABLE).current_snapshot() is None
     assert [(one.offset, one.verdict) for one in found.judged] == [
@@ -66,7 +66,7 @@ def test_each_record_is_judged_by_its_rows_and_nothing_is_written(patched: pytes
 
 def test_rows_for_a_topic_or_objects_are_shown_as_the_statement_makes_them(patched: pytest.MonkeyPatch) -> None:
     patched.setattr(runs, "Query", PythonQuery(lambda row: [{"id": row["id"], "text": row["text"]}] * 2))
-    config, own = sql_topic_config({**TO_TOPIC, **STATEMENT})
+    config, own = sql_topic_config({**TO_TOPIC, **OF_QUERY})
     with memory({}) as (broker, _):
         broker.send("t", [b'{"id": 1, "text": "a"}', b"no json", b'{"id": 2}'])
         found = sample(config, own, list, broker.records("t"), 3, SessionExecutor(), "rows")

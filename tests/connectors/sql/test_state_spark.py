@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -13,6 +14,7 @@ import pytest
 
 from frazil.clients.kafka.headers import headers_of
 from frazil.connectors.iceberg.table.commit import STATE, Commit, TableBranch, summary_of
+from frazil.connectors.sql import state_query
 from frazil.connectors.sql.checkpoint import FOLDER
 from frazil.engine.jobs import SparkJobs
 from frazil.errors import ConfigError, PositionLost, TerminalError
@@ -279,3 +281,23 @@ def test_statements_that_streams_cannot_have_are_refused_at_the_start(made: Memo
     sql = "SELECT page, count(*) AS n FROM t GROUP BY page"
     with pytest.raises(ConfigError, match=r"frazil.sql: .*watermark"):
         streams({**MINUTES, "frazil.sql": sql})
+
+
+def test_a_state_that_is_larger_than_its_memory_is_on_disk_and_goes_on_elsewhere(
+    made: Memory, streams: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(state_query.STREAM_SETTINGS, "spark.sql.streaming.stateStore.rocksdb.maxMemoryUsageMB", "4")
+    monkeypatch.setitem(state_query.STREAM_SETTINGS, "spark.sql.streaming.stateStore.rocksdb.writeBufferSizeMB", "1")
+    broker, _ = made
+    config = {**COUNTS, "frazil.sql": "SELECT concat(page, repeat('x', 1000)) AS page, count(*) AS n FROM t GROUP BY 1"}
+    for batch in range(3):
+        broker.send("t", [click(n, n, f"{n + 5_000 * batch}-") for n in range(10_000)])
+        driver = streams(config)  # with nothing on its disk but what the store has
+        driver.take()
+    state = driver.reports[-1].state
+    assert state is not None
+    assert state.rows == 20_000
+    assert state.rows * 1_000 > 4 << 20, "the keys alone are larger"
+    assert state.size < 12 << 20
+    counts = Counter(row["n"] for row in driver.rows(TABLE))
+    assert counts == {1: 10_000, 2: 10_000}

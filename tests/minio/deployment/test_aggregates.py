@@ -17,6 +17,7 @@ from frazil.cli.main import app
 from frazil.clients.catalog import connect
 from frazil.connectors.registry import check_config, completed
 from frazil.environment.settings import Settings
+from frazil.errors import NotFound
 from frazil.minio.deployment.aggregates import aggregates
 from frazil.minio.deployment.deploy import deploy_tables, deploy_topics
 from frazil.minio.generators.generate import records
@@ -142,7 +143,8 @@ def test_calls_latencies_and_failed_logins_are_those_of_the_records(stack: Local
 
 def test_a_question_whose_table_is_not_there_says_what_makes_it(stack: LocalStack) -> None:
     env = {**stack.settings.env, "NAMESPACE_NAME": "aggregateless", "TRINO_URL": ""}
+    connect(stack.settings.catalog_properties()).create_namespace("aggregateless")
     told = CliRunner().invoke(app, ["ask", "latencies"], env=env)
-    assert told.exit_code == 1
-    assert "there is no table latencies_per_5_minutes in aggregateless" in told.stderr
-    assert "init --with aggregates` make it" in told.stderr
+    assert isinstance(told.exception, NotFound)
+    assert "there is no table latencies_per_5_minutes in aggregateless" in str(told.exception)
+    assert "init --with aggregates` make it" in str(told.exception)

@@ -70,6 +70,12 @@ def nested(select: exp.Select, sources: set[int]) -> Iterator[exp.Expr]:
                 waiting.append(child)
 
 
+def is_star(star: exp.Star) -> bool:
+    """Whether a star stands for columns, not for the records that a function counts."""
+    above = star.parent.parent if isinstance(star.parent, exp.Column) else star.parent
+    return not isinstance(above, exp.Anonymous)
+
+
 def check_join(join: exp.Join, *, is_stream: bool, has_stream: bool) -> None:
     """Refuse a join that gives rows of no record, or of columns that are hidden."""
     side, kind = (join.side or "").upper(), (join.kind or "").upper()

@@ -10,7 +10,7 @@ import logging
 import pickle
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, cast
 
 import pyarrow as pa
@@ -159,7 +159,7 @@ class Query:
     def check(self, tables: Sequence[pa.Table]) -> Plan:
         """Plan the statement over records of all topics. Raises ConfigError for a statement that Spark refuses."""
         for topic in self.topics:
-            self._relation(topic, [])
+            self._relation(replace(topic, used=None), [])
         try:
             frame = self.frame(tables)
             schema = to_arrow_schema(frame.schema)
@@ -191,7 +191,7 @@ class Query:
         return frame if self.function is None else applied(self.function, frame)
 
     def _relation(self, topic: ScannedTopic, scans: Sequence[Scan]) -> None:
-        schema = f"{spark_columns(topic.columns)}, {hidden_columns(topic.metadata)}"
+        schema = ", ".join(filter(None, [spark_columns(topic.shown), hidden_columns(topic.metadata)]))
         number = self.session.range(0, len(scans), 1, max(len(scans), 1))
         self._show(topic, map_in_arrow(number, _scanning(tuple(scans), self._runs, self._reports), schema, topic.name))
 

@@ -58,6 +58,8 @@ def hidden_columns(metadata: Sequence[str], *, place: bool = True) -> str:
 class ScannedTopic:
     """A topic, number `number` of its connector, as its statement sees it: `columns`, and those of `metadata`.
 
+    The statement gets those in `used`, all with None; records are judged by all of them.
+
     `relation` is the number of the table in the statement that it is, alone or with others that a pattern stands for.
     Number -1 is that of a pattern.
     """
@@ -69,6 +71,14 @@ class ScannedTopic:
     metadata: tuple[str, ...]
     transforms: TransformChain | None = None
     envelope: Envelope | None = None
+    used: frozenset[str] | None = None
+
+    @property
+    def shown(self) -> Struct:
+        """Columns that the statement gets."""
+        used = self.used
+        own = self.columns.fields
+        return self.columns if used is None else Struct(tuple(each for each in own if each.name.lower() in used))
 
     def typed(self, rows: Rows) -> tuple[Decoded, Sequence[int], Sequence[tuple[int, ConversionError]]]:
         """Make typed rows of records; also positions of those that transformations drop, and that cannot be read."""
@@ -100,14 +110,15 @@ class ScannedTopic:
         place = pa.StructArray.from_arrays(
             [number, partition, pa.array(places), pa.array(stamps)], fields=list(PLACE_TYPE)
         )
-        own = [column.combine_chunks() for column in found.table.columns]
-        names = [*found.table.column_names, PLACE, *self.metadata]
+        shown = [field.name for field in self.shown.fields]
+        own = [found.table.column(name).combine_chunks() for name in shown]
+        names = [*shown, PLACE, *self.metadata]
         return pa.RecordBatch.from_arrays([*own, place, *(self._of(name, rows, at) for name in self.metadata)], names)
 
     def schema(self) -> pa.Schema:
         """The Arrow schema of the rows."""
         hidden = [pa.field(PLACE, PLACE_TYPE), *(pa.field(name, _METADATA[name][1]) for name in self.metadata)]
-        return pa.schema([*(each.with_nullable(True) for each in arrow_schema(self.columns)), *hidden])
+        return pa.schema([*(each.with_nullable(True) for each in arrow_schema(self.shown)), *hidden])
 
     def _of(self, name: str, rows: Rows, at: np.ndarray[tuple[int], np.dtype[np.int64]]) -> pa.Array:
         type_ = _METADATA[name][1]
@@ -130,10 +141,17 @@ class ScannedTopic:
 
 def scanned_topics(config: SinkConfig, own: StatementConfig) -> list[ScannedTopic]:
     """The topics of a connector as its statement sees them; one for all that a pattern stands for."""
-    metadata, named = own.statement.metadata, config.topics_regex is None
+    statement, named = own.statement, config.topics_regex is None
     return [
         ScannedTopic(
-            number, number if named else -1, topic, own.columns[topic], metadata, config.transforms, config.envelope
+            number,
+            number if named else -1,
+            topic,
+            own.columns[topic],
+            statement.metadata,
+            config.transforms,
+            config.envelope,
+            statement.names,
         )
         for number, topic in enumerate(own.statement.topics)
     ]

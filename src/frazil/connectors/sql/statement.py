@@ -27,6 +27,7 @@ from frazil.connectors.sql.parts import (
     NeedsState,
     StatementError,
     check_join,
+    is_star,
     nested,
     problem_of,
     problem_of_part,
@@ -54,9 +55,10 @@ Topics: TypeAlias = tuple[str, ...]
 class Statement:
     """A checked statement: `text` is for Spark, where topic number n of `topics` is relation `topic_relation(n)`.
 
-    `tables` are the Iceberg tables that it reads, `metadata` the columns of METADATA that it names. `reads` are its
-    topics, one twice whose records it goes through twice; `places` are those that parts of `text` are from. With
-    `state` it keeps some between batches; with `updates` its rows replace those of the same groups before.
+    `tables` are the tables that it reads beside them, `metadata` the columns of METADATA that it names, `names` all
+    names that columns of topics may stand for, None with `*` and with state. `reads` are its topics, one twice whose
+    records it goes through twice; `places` are those that parts of `text` are from. With `state` it keeps some between
+    batches; with `updates` its rows replace those of the same groups before.
     """
 
     text: str
@@ -67,6 +69,7 @@ class Statement:
     places: tuple[tuple[int, int, int], ...] = ()
     state: bool = False
     updates: bool = False
+    names: frozenset[str] | None = None
 
     def place_of(self, index: int) -> str:
         """Line and column that what stands in `text` at an index is from, where they are known."""
@@ -127,6 +130,8 @@ class _Compiler:
         scope: dict[str, Topics] = {}
         ctes: list[exp.CTE] = []
         names = {each.name.lower() for statement in statements for each in statement.find_all(exp.Identifier)}
+        stars = [star for each in statements for star in each.find_all(exp.Star) if is_star(star)]
+        named = None if stars or self._state is not None else frozenset(names)
         names |= set(self._state.watermarks.values() if self._state is not None else ())
         self._metadata = tuple(name for name in METADATA if name in names)
         for view in views:
@@ -150,7 +155,8 @@ class _Compiler:
         updates = self._check_state(last, reads)
         text, places = written(last)
         tables = tuple(self._tables)
-        return Statement(text, self._topics, tables, self._metadata, reads, places, self._state is not None, updates)
+        has_state = self._state is not None
+        return Statement(text, self._topics, tables, self._metadata, reads, places, has_state, updates, named)
 
     def _check_state(self, last: exp.Query, reads: Topics) -> bool:
         """Check that state ends some time; tells whether rows replace those of the same groups before."""

@@ -115,7 +115,9 @@ class StatementSink(Sink):
         from frazil.connectors.sql.frame import typed_records
 
         config, bootstrap = self.config, self._bootstrap
-        several = scanned_topics(config, replace(self._own, statement=replace(self._own.statement, metadata=METADATA)))
+        several = scanned_topics(
+            config, replace(self._own, statement=replace(self._own.statement, metadata=METADATA, names=None))
+        )
         chosen = [each for each in several if each.number < 0 or topic in ("", each.name)]
         if len(chosen) != 1:
             raise UsageError(f"a frame is of one topic; name one of {', '.join(each.name for each in several)}")
