@@ -45,6 +45,7 @@ def page(view: WorkerView, request: Request) -> Page:
             "records": len({(one.topic, one.partition, one.offset) for one in sample.judged}),
             "kinds": sample.kinds()[:_KINDS],
             "tables": _shown(sample),
+            "found": sample.columns,
         },
         status=400 if problems else 200,
     )

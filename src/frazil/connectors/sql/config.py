@@ -20,14 +20,8 @@ from frazil.connectors.objects.config.object_sink import ObjectSinkConfig, check
 from frazil.connectors.sql.columns import spark_columns
 from frazil.connectors.sql.found_columns import FOUND, find_columns, given_columns
 from frazil.connectors.sql.parts import NeedsState, StatementError
-from frazil.connectors.sql.row_function import (
-    RowFunction,
-    is_function,
-    is_name,
-    load_function,
-    load_udf,
-    problem_of_module,
-)
+from frazil.connectors.sql.python_config import PYTHON, PYTHON_KEYS, check_python, functions_of
+from frazil.connectors.sql.row_function import RowFunction, load_function, load_udf
 from frazil.connectors.sql.state_config import (
     DEDUP_KEYS,
     STATE_IS_HERE,
@@ -56,8 +50,6 @@ from frazil.pipeline.types import Struct
 
 SQL = "frazil.sql"
 SCHEMA = "frazil.sql.schema"
-PYTHON = "frazil.python"
-FUNCTIONS = "frazil.python.functions"
 _OF_TOPIC = "frazil.sql.schema.*"
 _FOUND = f"{FOUND_COLUMNS}*"
 WORKER_MODULES, WORKER_MASTER = "frazil.worker.python-modules", "frazil.worker.spark-master"
@@ -95,21 +87,7 @@ SQL_KEYS = (
         "adds it, and keeps it. Without it they are found anew.",
         default=None,
     ),
-    Key(
-        PYTHON,
-        "STRING",
-        "Function that gets the rows of the statement as a DataFrame of Spark and gives others, as module:function. "
-        "The module is one that FRAZIL_PYTHON_MODULES of the worker names. Each row keeps its column _frazil.",
-        default="",
-    ),
-    Key(
-        FUNCTIONS,
-        "LIST",
-        "Functions that the statement may call beside Spark's, each as name=module:function: Arrow UDFs of PySpark "
-        "(arrow_udf), which get columns and give one. The modules are those that FRAZIL_PYTHON_MODULES of the worker "
-        "names.",
-        default="",
-    ),
+    *PYTHON_KEYS,
     *STATE_KEYS,
     *TOPIC_KEYS,
 )
@@ -220,43 +198,12 @@ def parse_sql(config: Mapping[str, str | None]) -> Parsed:
         try:
             statement = _statement(parsed, topics)
             allowed = None if modules is None else [name for name in modules.split(",") if name]
-            _check_python(parsed, statement, allowed)
-            _check_functions(parsed, statement, allowed)
+            check_python(parsed, allowed, has_state=statement.state)
             if statement.state and not is_here(master or "local"):
                 raise StatementError(f"it keeps state, and {STATE_IS_HERE} (SPARK_MASTER={master})")
         except StatementError as error:
             parsed.fail(SQL, invalid_value(SQL, text, str(error)))
     return parsed
-
-
-def _check_python(parsed: Parsed, statement: Statement, allowed: Sequence[str] | None) -> None:
-    name = parsed.text(PYTHON).strip()
-    if not name or has_placeholder(name):
-        return
-    reason = None if allowed is None else problem_of_module(name, allowed)
-    if not is_name(name):
-        reason = "It is written module:function"
-    if statement.state:
-        reason = "It is for statements without state"
-    if reason is not None:
-        parsed.fail(PYTHON, invalid_value(PYTHON, name, reason))
-
-
-def _functions(parsed: Parsed) -> dict[str, str]:
-    """Places of the functions that a statement may call, by their names there."""
-    pairs = (text.partition("=") for text in parsed.items(FUNCTIONS))
-    return {name.strip().lower(): place.strip() for name, _, place in pairs}
-
-
-def _check_functions(parsed: Parsed, statement: Statement, allowed: Sequence[str] | None) -> None:
-    for name, place in _functions(parsed).items():
-        reason = None if allowed is None or has_placeholder(place) else problem_of_module(place, allowed)
-        if not (is_function(name) and (is_name(place) or has_placeholder(place))):
-            reason = "Each is written name=module:function, and no function of Spark is named so"
-        if statement.state:
-            reason = "They are for statements without state"
-        if reason is not None:
-            parsed.fail(FUNCTIONS, invalid_value(FUNCTIONS, f"{name}={place}", reason))
 
 
 def _topics(parsed: Parsed) -> Sequence[str]:
@@ -286,7 +233,7 @@ def _statement(parsed: Parsed, topics: Sequence[str]) -> Statement:
         upserts = parsed.flag("iceberg.tables.upsert-mode-enabled")
         rules = state_rules(state_config(parsed, topics), upserts=upserts, id_columns=[".".join(path) for path in ids])
     try:
-        found = parse_statement(parsed.text(SQL), topics, rules, frozenset(_functions(parsed)))
+        found = parse_statement(parsed.text(SQL), topics, rules, frozenset(functions_of(parsed)))
     except NeedsState as error:
         raise StatementError(f"{error}: {_NO_STATE_FOR_TOPICS if topic else _NO_STATE}") from None
     if topic and found.tables:
@@ -371,6 +318,6 @@ def _statement_config(parsed: Parsed) -> StatementConfig:
         {topic: given_columns(text) for topic, text in column_texts(parsed).items()},
         state_config(parsed, topics),
         parsed.text(PYTHON).strip(),
-        functions=_functions(parsed),
+        functions=functions_of(parsed),
         found={topic: text for topic in topics if (text := own.get(topic, parsed.text(SCHEMA)).strip()) in FOUND},
     )
