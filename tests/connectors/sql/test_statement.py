@@ -157,3 +157,27 @@ def test_what_a_statement_cannot_have_is_refused(sql: str, said: str) -> None:
 def test_each_topic_is_read() -> None:
     with pytest.raises(StatementError, match="it does not read u, which topics names"):
         parse_statement("SELECT a FROM t", ["t", "u"])
+
+
+@pytest.mark.parametrize(
+    ("sql", "names"),
+    [
+        ("SELECT a.Id AS n, s.x FROM t a WHERE y > 0", {"id", "x", "y"}),
+        ("CREATE TEMPORARY VIEW v AS SELECT id FROM t; SELECT v.id FROM v JOIN db.names USING (id)", {"id"}),
+        ("SELECT transform(items, i -> i.n) AS ns, `odd name` FROM t", {"items", "n", "odd name"}),
+        ("SELECT t.* FROM t", None),
+        ("CREATE TEMPORARY VIEW v AS SELECT * FROM t; SELECT id FROM v", None),
+        ("SELECT s.* FROM t", None),
+    ],
+)
+def test_columns_that_a_statement_may_name_are_told(sql: str, names: set[str] | None) -> None:
+    found = parse_statement(sql, ["t"]).names
+    assert (found is None) == (names is None)
+    assert (names or set()) <= (found or set())
+    assert "other" not in (found or set())
+
+
+def test_functions_beside_those_of_spark_are_called_by_their_names() -> None:
+    assert "with_tax(" in parse_statement("SELECT With_Tax(a) AS b FROM t", ["t"], None, {"with_tax"}).text.lower()
+    with pytest.raises(StatementError, match="there is no function with_tax"):
+        parse_statement("SELECT with_tax(a) AS b FROM t", ["t"])

@@ -58,22 +58,23 @@ _OF_SESSIONS = (
 )
 _NAMES = ("preferred_username", "ldapUsername", "ldapActualUser", "ldapUser", "email", "sub", "parent")
 _SESSION_CALLS = """
-CREATE TEMPORARY VIEW sessions AS
-SELECT time, callInfo.requestClaims['accessKey'] AS session_key, regexp_replace(name, '^sts[.]', '') AS assumed_by,
+CREATE TEMPORARY VIEW every AS
+SELECT time, callInfo.httpStatusCode AS status, callInfo.sourceHost AS source_host,
+    regexp_replace(name, '^sts[.]', '') AS assumed_by,
+    CASE WHEN time IS NOT NULL THEN nullif(callInfo.accessKey, '') END AS access_key,
+    CASE WHEN time IS NOT NULL AND lower(name) LIKE 'sts.assumerole%' AND callInfo.httpStatusCode < 300
+        THEN callInfo.requestClaims['accessKey'] END AS session_key,
     coalesce(nullif(callInfo.parentUser, ''), nullif(callInfo.accessKey, ''), callInfo.requestClaims['parent'],
         {identity}) AS who,
-    {identity} AS identity, callInfo.sourceHost AS assumed_from
-FROM `{topic}`
-WHERE CASE WHEN time IS NOT NULL THEN lower(name) LIKE 'sts.assumerole%' AND callInfo.httpStatusCode < 300
-    AND callInfo.requestClaims['accessKey'] IS NOT NULL END;
-CREATE TEMPORARY VIEW calls AS
-SELECT time, callInfo.accessKey AS access_key, callInfo.httpStatusCode AS status, callInfo.sourceHost AS source_host
-FROM `{topic}`
-WHERE CASE WHEN time IS NOT NULL THEN callInfo.accessKey <> '' END;
-SELECT window.start AS since, session_key, who, identity, assumed_by, assumed_from, max(s.time) AS assumed_at,
-    count(*) AS calls, count_if(status IN (401, 403)) AS denied, approx_count_distinct(source_host) AS hosts
+    {identity} AS identity
+FROM `{topic}`;
+CREATE TEMPORARY VIEW sessions AS SELECT * FROM every WHERE session_key IS NOT NULL;
+CREATE TEMPORARY VIEW calls AS SELECT time, access_key, status, source_host FROM every WHERE access_key IS NOT NULL;
+SELECT window.start AS since, session_key, who, identity, assumed_by, s.source_host AS assumed_from,
+    max(s.time) AS assumed_at, count(*) AS calls, count_if(c.status IN (401, 403)) AS denied,
+    approx_count_distinct(c.source_host) AS hosts
 FROM calls c JOIN sessions s ON c.access_key = s.session_key AND c.time BETWEEN s.time AND s.time + INTERVAL 7 DAYS
-GROUP BY window(c.time, '10 minutes'), session_key, who, identity, assumed_by, assumed_from
+GROUP BY window(c.time, '10 minutes'), session_key, who, identity, assumed_by, s.source_host
 """
 # Spark moves conditions before the watermark that do not name its column: then no time would pass but that of sessions.
 AGGREGATES = {
