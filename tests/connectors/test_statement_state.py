@@ -29,5 +29,7 @@ def test_a_change_that_the_state_does_not_go_on_with_is_warned_of() -> None:
     before = {"frazil.sql": "SELECT 1", "frazil.watermark": "at 10 seconds", "tasks.max": "1"}
     assert changed(before, {**before, "tasks.max": "2"}) == []
     assert changed({}, before) == []
+    (told,) = changed({**before, "frazil.sql.columns.t": "id INT"}, before)
+    assert told.startswith("frazil.sql.columns.t changed")
     (told,) = changed(before, {"frazil.sql": "SELECT 2", "tasks.max": "1"})
     assert told.startswith("frazil.sql, frazil.watermark changed: if the statement has state")

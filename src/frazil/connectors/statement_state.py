@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
+from frazil.connectors.kept_keys import FOUND_COLUMNS
 from frazil.text.amounts import counted, size
 
 if TYPE_CHECKING:
@@ -17,7 +18,8 @@ _OF_STATEMENT = ("frazil.sql", "frazil.sql.file", "frazil.sql.schema", "frazil.w
 
 def changed(before: Mapping[str, str], after: Mapping[str, str]) -> list[str]:
     """Warn of a change that a statement's state may not go on with."""
-    keys = [key for key in _OF_STATEMENT if before.get(key) != after.get(key)]
+    found = sorted(key for key in before.keys() | after.keys() if key.startswith(FOUND_COLUMNS))
+    keys = [key for key in (*_OF_STATEMENT, *found) if before.get(key) != after.get(key)]
     if not (before.get("frazil.sql") or before.get("frazil.sql.file")) or not keys:
         return []
     return [
