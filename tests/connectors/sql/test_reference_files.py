@@ -9,6 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet
 import pytest
 
+from frazil.connectors.sink import Due
 from frazil.connectors.sql.reference_files import ReferenceFiles
 from frazil.engine.jobs import SparkJobs
 from frazil.errors import ConfigError
@@ -79,11 +80,10 @@ def test_a_batch_joins_with_the_file_as_it_is(one: Memory, jobs: SparkJobs, tmp_
     replaced(tmp_path / "names.csv", "id,name\n1,one\n2,two\n")
     sql = "SELECT t.id, f.name AS text FROM t LEFT JOIN files.names f ON t.id = f.id"
     with pytest.MonkeyPatch.context() as patched:
+        one[0].send("t", [json.dumps({"id": n}).encode() for n in (1, 3, 1, 2, 3)])
         driver = SqlDriver(patched, *one, {"frazil.sql": sql}, executor=jobs.of("c"), files=tmp_path)
-        one[0].send("t", [json.dumps({"id": n}).encode() for n in (1, 3)])
-        driver.drain()
+        driver.task.step(Due({("t", 0): 2}), driver.reports.append)
         replaced(tmp_path / "names.csv", "id,name\n1,uno\n3,tre\n")
-        one[0].send("t", [json.dumps({"id": n}).encode() for n in (1, 2, 3)])
         driver.drain()
     found = sorted((row["id"], row["text"] or "") for row in driver.rows(TABLE))
     assert found == [(1, "one"), (1, "uno"), (2, ""), (3, ""), (3, "tre")]

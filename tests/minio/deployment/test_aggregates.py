@@ -76,7 +76,7 @@ def test_calls_latencies_and_failed_logins_are_those_of_the_records(stack: Local
         session(2, "sts.AssumeRoleWithWebIdentity", 200, requestClaims=claims, accessKey=""),
         session(1, "s3.GetObject", 200, accessKey="SESSION1"),  # before the session was made
         *(session(n, "s3.GetObject", 403 if n == 3 else 200, accessKey="SESSION1", parentUser="p") for n in (3, 4, 14)),
-        session(5, "sts.AssumeRole", 403, requestClaims={**claims, "accessKey": "SESSION2"}, accessKey="k"),
+        session(5, "sts.AssumeRole", 403, requestClaims={"accessKey": "SESSION2"}, sourceHost="10.0.0.8"),
         session(6, "s3.GetObject", 200, accessKey="SESSION2"),
         *(call(n, "a.Slow", 200, took) for n, took in enumerate(["1m2.5s", "207.5µs", "3ms", "1h", "250ns"])),
         *(call(n, "sts.AssumeRoleWithWebIdentity", 403, "1ms", type="auth") for n in (1, 2, 12)),
