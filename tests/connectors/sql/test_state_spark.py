@@ -292,7 +292,8 @@ def test_a_state_that_is_larger_than_its_memory_is_on_disk_and_goes_on_elsewhere
     for first in (0, 2_000):
         broker.send("t", [click(n, 1, f"{n:0>4000}") for n in range(first, first + 4_000)])
         driver = streams(config)  # with nothing on its disk but what the store has
-        driver.take()
+        driver.drain()
+        driver.end()
     assert driver.found("id") == [(n,) for n in range(6_000)]
     state = driver.reports[-1].state
     assert state is not None
