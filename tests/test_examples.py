@@ -146,7 +146,9 @@ VALUES: dict[str, object] = {
     "users-upserts": {"id": 1, "name": "ann"},
     **dict.fromkeys(("my-sink", "orders", "table-per-topic"), _ORDER),
     "large-orders": {**_ORDER, "total": 2000},
-    **dict.fromkeys(("gross-sales", "named-orders", "order-lines", "order-line-objects"), _ORDER),
+    **dict.fromkeys(
+        ("gross-sales", "named-orders", "order-lines", "order-line-objects", "plain-sales", "placed-orders"), _ORDER
+    ),
     **dict.fromkeys(("events-archive", "partitioned-events", "routed-events", "typed-events"), _EVENT),
     **dict.fromkeys(("sink-events", "sink-audits"), {"id": 1}),
     **dict.fromkeys(("clicks-once", "clicks-per-minute", "clicks-per-page", "paid-clicks", "visits"), _CLICK),
@@ -202,7 +204,8 @@ def drained(document: Document, stack: LocalStack, spark: SparkSession | None = 
     value = json.dumps(VALUES[document.name]).replace("demo.", f"{_namespace(document)}.")
     producer.produce(first, value, key=json.dumps(_KEYS.get(document.name, {"id": 1})))
     assert producer.flush(20) == 0
-    told = frazil.open(config, document.name, env=stack.settings.env).drain(spark)
+    env = {**stack.settings.env, "FRAZIL_SQL_FILES": str(EXAMPLES / "files")}
+    told = frazil.open(config, document.name, env=env).drain(spark)
     return told.read, told.stored + told.waiting
 
 

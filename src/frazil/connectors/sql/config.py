@@ -133,7 +133,7 @@ class StatementConfig:
     calls: Mapping[str, Any] = field(default_factory=dict)
     """Functions that the statement calls, by their names there."""
     found: Mapping[str, str] = field(default_factory=dict)
-    """Where the columns of a topic were found that the configuration does not give."""
+    """Sources of the columns that the configuration does not give, by topics."""
 
     def loaded(self, settings: Settings) -> StatementConfig:
         """Take the functions that it names from modules that the settings allow. Raises ConfigError."""
