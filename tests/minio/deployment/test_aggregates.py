@@ -39,7 +39,7 @@ def test_each_is_taken_as_it_is() -> None:
         "iceberg-sink-requests-per-minute",
         "iceberg-sink-latencies-per-5-minutes",
         "iceberg-sink-failed-logins-per-10-minutes",
-        "iceberg-sink-session-calls-per-10-minutes",
+        "iceberg-sink-session-calls",
     ]
     for name, config in configs.items():
         told = check_config(completed({**config, "name": name}, Settings({})))
@@ -121,10 +121,9 @@ def test_calls_latencies_and_failed_logins_are_those_of_the_records(stack: Local
         (BEGIN + timedelta(minutes=10), 1, BEGIN + timedelta(minutes=12)),
     ]
 
-    used = [row for row in rows("session_calls_per_10_minutes") if row["session_key"].startswith("SESSION")]
-    assert sorted((row["since"], row["calls"], row["denied"]) for row in used) == [
-        (BEGIN, 2, 1),
-        (BEGIN + timedelta(minutes=10), 1, 0),
+    used = [row for row in rows("session_calls") if row["session_key"].startswith("SESSION")]
+    assert sorted((row["time"], row["api"], row["status"]) for row in used) == [
+        (BEGIN + timedelta(minutes=n), "GetObject", status) for n, status in ((3, 403), (4, 200), (14, 200))
     ]
     assert {(row["who"], row["identity"], row["assumed_by"], row["assumed_at"]) for row in used} == {
         ("ada", "ada", "AssumeRoleWithWebIdentity", BEGIN + timedelta(minutes=2))

@@ -53,14 +53,14 @@ HAVING count_if(failed) > 0
 """
 # A condition in WHERE would let no time pass but that of failed logins.
 _OF_SESSIONS = (
-    "time TIMESTAMP NOT NULL, name STRING, callInfo STRUCT<httpStatusCode: INT, sourceHost: STRING, accessKey: STRING, "
-    "parentUser: STRING, requestClaims: MAP<STRING, STRING>>"
+    "time TIMESTAMP NOT NULL, name STRING, bucket STRING, callInfo STRUCT<httpStatusCode: INT, sourceHost: STRING, "
+    "accessKey: STRING, parentUser: STRING, requestClaims: MAP<STRING, STRING>>"
 )
 _NAMES = ("preferred_username", "ldapUsername", "ldapActualUser", "ldapUser", "email", "sub", "parent")
 _SESSION_CALLS = """
 CREATE TEMPORARY VIEW every AS
-SELECT time, callInfo.httpStatusCode AS status, callInfo.sourceHost AS source_host,
-    regexp_replace(name, '^sts[.]', '') AS assumed_by,
+SELECT time, bucket, callInfo.httpStatusCode AS status, callInfo.sourceHost AS source_host,
+    regexp_replace(name, '^s3[.]', '') AS api, regexp_replace(name, '^sts[.]', '') AS assumed_by,
     CASE WHEN time IS NOT NULL THEN nullif(callInfo.accessKey, '') END AS access_key,
     CASE WHEN time IS NOT NULL AND lower(name) LIKE 'sts.assumerole%' AND callInfo.httpStatusCode < 300
         THEN callInfo.requestClaims['accessKey'] END AS session_key,
@@ -69,19 +69,18 @@ SELECT time, callInfo.httpStatusCode AS status, callInfo.sourceHost AS source_ho
     {identity} AS identity
 FROM `{topic}`;
 CREATE TEMPORARY VIEW sessions AS SELECT * FROM every WHERE session_key IS NOT NULL;
-CREATE TEMPORARY VIEW calls AS SELECT time, access_key, status, source_host FROM every WHERE access_key IS NOT NULL;
-SELECT window.start AS since, session_key, who, identity, assumed_by, s.source_host AS assumed_from,
-    max(s.time) AS assumed_at, count(*) AS calls, count_if(c.status IN (401, 403)) AS denied,
-    approx_count_distinct(c.source_host) AS hosts
+CREATE TEMPORARY VIEW calls AS
+SELECT time, access_key, api, bucket, status, source_host FROM every WHERE access_key IS NOT NULL;
+SELECT c.time, session_key, s.who, s.identity, s.assumed_by, s.time AS assumed_at, s.source_host AS assumed_from, c.api,
+    c.bucket, c.status, c.source_host
 FROM calls c JOIN sessions s ON c.access_key = s.session_key AND c.time BETWEEN s.time AND s.time + INTERVAL 7 DAYS
-GROUP BY window(c.time, '10 minutes'), session_key, who, identity, assumed_by, s.source_host
 """
 # Spark moves conditions before the watermark that do not name its column: then no time would pass but that of sessions.
 AGGREGATES = {
     "requests_per_minute": (_COLUMNS, _REQUESTS),
     "latencies_per_5_minutes": (_COLUMNS, _LATENCIES),
     "failed_logins_per_10_minutes": (_COLUMNS, _FAILED_LOGINS),
-    "session_calls_per_10_minutes": (_OF_SESSIONS, _SESSION_CALLS),
+    "session_calls": (_OF_SESSIONS, _SESSION_CALLS),
 }
 """Columns and statements by the tables of their rows."""
 

@@ -80,9 +80,8 @@ LIMIT :rows
 SESSION_CALLS = Question(
     name="session-calls",
     title="What was done with sessions, and who assumed them?",
-    answers="Calls with the key of a session, with the call that made it up to 7 days before; the newest first.",
+    answers="Sessions whose keys were used, with the call that made each up to 7 days before; the newest call first.",
     columns={
-        "since": "begin of the ten minutes, UTC",
         "session_key": "access key of the session",
         "who": "user who made it",
         "identity": "name in the token",
@@ -91,17 +90,27 @@ SESSION_CALLS = Question(
         "assumed_at": "when it was made",
         "calls": "calls with its key",
         "denied": "of these, refused with 401 or 403",
-        "hosts": "about how many addresses used it",
+        "buckets": "different buckets",
+        "hosts": "different addresses that used it",
+        "last_call": "last call with its key",
     },
     sql="""
-SELECT since, session_key, who, identity, assumed_by, assumed_from, assumed_at, calls, denied, hosts
-FROM session_calls_per_10_minutes
-WHERE since >= :since AND since < :until AND (who = :user OR session_key = :user OR identity = :user)
-ORDER BY since DESC, calls DESC, session_key
+SELECT
+    session_key, who, identity, assumed_by, assumed_from, assumed_at,
+    count(*) AS calls,
+    count_if(status IN (401, 403)) AS denied,
+    count(DISTINCT bucket) AS buckets,
+    count(DISTINCT source_host) AS hosts,
+    max(time) AS last_call
+FROM session_calls
+WHERE time >= :since AND time < :until AND bucket = :bucket
+    AND (who = :user OR session_key = :user OR identity = :user)
+GROUP BY session_key, who, identity, assumed_by, assumed_from, assumed_at
+ORDER BY max(time) DESC, session_key
 LIMIT :rows
 """,
     rows=100,
-    table="session_calls_per_10_minutes",
+    table="session_calls",
 )
 
 AGGREGATED = {question.name: question for question in (RATES, LATENCIES, FAILED_LOGINS, SESSION_CALLS)}
