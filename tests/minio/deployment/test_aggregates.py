@@ -140,6 +140,7 @@ def test_calls_latencies_and_failed_logins_are_those_of_the_records(stack: Local
     assert "No answer" not in page
 
 
+@pytest.mark.stack
 def test_a_question_whose_table_is_not_there_says_what_makes_it(stack: LocalStack) -> None:
     env = {**stack.settings.env, "NAMESPACE_NAME": "aggregateless", "TRINO_URL": ""}
     connect(stack.settings.catalog_properties()).create_namespace("aggregateless")
