@@ -51,7 +51,7 @@ SELECT
 FROM latencies_per_5_minutes
 WHERE since >= :since AND since < :until
 GROUP BY api
-ORDER BY max(p99_ms) DESC, api
+ORDER BY p99_ms DESC, api
 LIMIT :rows
 """,
     table="latencies_per_5_minutes",
@@ -106,7 +106,7 @@ FROM session_calls
 WHERE time >= :since AND time < :until AND bucket = :bucket
     AND (who = :user OR session_key = :user OR identity = :user)
 GROUP BY session_key, who, identity, assumed_by, assumed_from, assumed_at
-ORDER BY max(time) DESC, session_key
+ORDER BY last_call DESC, session_key
 LIMIT :rows
 """,
     rows=100,
