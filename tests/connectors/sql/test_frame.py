@@ -26,7 +26,8 @@ from tests.connectors.sql.driver import STATEMENT, snapshot
 
 def frame(session: SparkSession, broker: Broker, *, tolerant: bool) -> DataFrame:
     config, own = sql_config({**MINIMAL_SINK, **STATEMENT})
-    (topic,) = scanned_topics(config, replace(own, statement=replace(own.statement, metadata=METADATA)))
+    every = replace(own.statement, metadata=METADATA, names=None)
+    (topic,) = scanned_topics(config, replace(own, statement=every))
     shares = divided(ranges_between({}, broker.ends("t")), 3)
     scans = [scan for share in shares for scan in scans_of({"t": topic}, share, snapshot(broker, ["t"]), {}, None)]
     return records_frame(session, typed_records(topic, scans, tolerant=tolerant))
