@@ -58,7 +58,8 @@ class Choice:
 PARTS = {
     "workers": Choice(_SPARK, (_WORKERS,), half=0),
     "other workers": Choice(_SPARK, (_WORKERS,), half=1),
-    "broker, store and catalog": Choice(_STACK, but=_QUERIES),
+    "broker, store and catalog": Choice(_STACK, but=_QUERIES, half=0),
+    "more of broker, store and catalog": Choice(_STACK, but=_QUERIES, half=1),
     "Spark": Choice(_SPARK, but=(_WORKERS,)),
     "kills and outages": Choice("outage"),
     "without services": Choice(_ALONE, but=_HEART),
@@ -80,7 +81,7 @@ NOT_COVERED = (  # what is nothing without a JVM
 NOT_HERE = "not faults"
 QUICK_JAVA = "-XX:TieredStopAtLevel=1"
 """Services that live for a minute or two do not pay for the second compiler."""
-AT_ONCE = 4
+AT_ONCE = 6
 FEW = 3
 """A part that failed for more causes does not need a second run to be understood."""
 SHOWN = 20

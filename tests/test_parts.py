@@ -31,8 +31,12 @@ def test_outages_are_where_their_part_looks_for_them(script: ModuleType) -> None
     assert marked <= {root / name for name in script.PARTS["kills and outages"].files()}
 
 
-def test_two_parts_share_the_tests_of_workers(script: ModuleType) -> None:
-    one, other = script.PARTS["workers"], script.PARTS["other workers"]
+@pytest.mark.parametrize(
+    "names",
+    [("workers", "other workers"), ("broker, store and catalog", "more of broker, store and catalog")],
+)
+def test_two_parts_share_their_tests(script: ModuleType, names: tuple[str, str]) -> None:
+    one, other = (script.PARTS[name] for name in names)
     assert sorted(one.files() + other.files()) == replace(one, half=None).files()
 
 
