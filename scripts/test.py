@@ -81,7 +81,7 @@ NOT_COVERED = (  # what is nothing without a JVM
 NOT_HERE = "not faults"
 QUICK_JAVA = "-XX:TieredStopAtLevel=1"
 """Services that live for a minute or two do not pay for the second compiler."""
-AT_ONCE = 6
+AT_ONCE = 4
 FEW = 3
 """A part that failed for more causes does not need a second run to be understood."""
 SHOWN = 20

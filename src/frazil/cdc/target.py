@@ -138,8 +138,11 @@ def _check_columns(name: str, wanted: Mapping[str, Type], have: Mapping[str, Typ
 def _first_record(
     topic: str, table: SourceTable, schemas: Mapping[str, ConnectSchema]
 ) -> tuple[bytes, bytes, ConnectSchema]:
-    """Make key and value of a record of the table as Debezium does, with the schema of the row."""
-    fields = [_member(each.name, schemas[each.name], optional=not each.required) for each in table.columns]
+    """Make key and value of a record of the table as Debezium does, with the schema of the row.
+
+    Its columns have no values, so they may all be null.
+    """
+    fields = [_member(each.name, schemas[each.name]) for each in table.columns]
     after = ConnectSchema("struct", optional=True, name=f"{topic}.Value", field="after", fields=fields)
     parts = {
         "connector": "postgresql",
@@ -167,7 +170,7 @@ def _first_record(
     key = ConnectSchema(
         "struct",
         name=f"{topic}.Key",
-        fields=[_member(each.name, schemas[each.name], optional=False) for each in table.key],
+        fields=[_member(each.name, schemas[each.name]) for each in table.key],
     )
     return (
         _with_schema(key, {each.name: None for each in table.key}),
@@ -176,8 +179,8 @@ def _first_record(
     )
 
 
-def _member(name: str, schema: ConnectSchema, *, optional: bool) -> ConnectSchema:
-    return msgspec.structs.replace(schema, field=name, optional=optional)
+def _member(name: str, schema: ConnectSchema) -> ConnectSchema:
+    return msgspec.structs.replace(schema, field=name, optional=True)
 
 
 def _named(schema: ConnectSchema, name: str | None) -> ConnectSchema:
