@@ -51,7 +51,7 @@ def column(text: str) -> SourceColumn:
     name, numbers, array = re.fullmatch(r"(\w+)(?:\(([\d,]+)\))?(\[\])?", text).groups()  # type: ignore[union-attr]
     digits = [int(number) for number in numbers.split(",")] if numbers else []
     modifier = (digits[0] << 16 | digits[1]) + 4 if len(digits) == 2 else digits[0] if digits else -1
-    return SourceColumn("c", name + (array or ""), "b", modifier, required=False, key=-1)
+    return SourceColumn("c", name + (array or ""), "b", modifier, key=-1)
 
 
 def lines() -> Iterator[tuple[list[str], str, dict[str, str]]]:
@@ -105,7 +105,7 @@ def test_types_that_would_differ_are_refused(text: str, modes: dict[str, str]) -
 
 def test_a_domain_of_numbers_with_a_scale_is_refused() -> None:
     with pytest.raises(ConfigError, match="column c is of a domain of numeric"):
-        kind_of(SourceColumn("c", "numeric", "d", 10, required=False, key=-1), capture())
+        kind_of(SourceColumn("c", "numeric", "d", 10, key=-1), capture())
 
 
 @pytest.mark.parametrize(

@@ -65,10 +65,7 @@ def test_tables_are_those_of_the_lists(
 
 def test_columns_are_those_of_the_lists_and_none_is_generated(database: psycopg.Connection[Any]) -> None:
     (parts,) = capture(**{"table.include.list": "depot.parts"}).tables(database)
-    assert [(each.name, each.type, each.required) for each in parts.columns] == [
-        ("id", "int4", True),
-        ("code", "text", True),
-    ]
+    assert [(each.name, each.type) for each in parts.columns] == [("id", "int4"), ("code", "text")]
     assert [each.name for each in parts.key] == ["code", "id"]
     with pytest.raises(ConfigError, match="depot.parts: code of its primary key is not among the columns"):
         capture(**{"table.include.list": "depot.parts", "column.exclude.list": ".*code"}).tables(database)

@@ -58,7 +58,7 @@ WHERE c.relkind = 'r' AND c.relpersistence = 'p' AND %s IN (0, c.oid) ORDER BY n
 """
 _COLUMNS = """
 SELECT a.attname, COALESCE(e.typname || '[]', b.typname, t.typname), COALESCE(e.typtype, t.typtype)::text,
-       CASE t.typtype WHEN 'd' THEN t.typtypmod ELSE a.atttypmod END, a.attnotnull,
+       CASE t.typtype WHEN 'd' THEN t.typtypmod ELSE a.atttypmod END,
        COALESCE(array_position(i.indkey::int2[], a.attnum), -1)
 FROM pg_attribute a
 JOIN pg_type t ON t.oid = a.atttypid
@@ -81,7 +81,6 @@ class SourceColumn:
     type: str
     kind: str
     modifier: int
-    required: bool
     key: int
 
 
