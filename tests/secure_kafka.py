@@ -100,9 +100,7 @@ def _broker(home: Path, tokens: TokenEndpoint) -> Iterator[SecureKafka]:
     jvm = [str(java), "-Xmx512m", allowed, "-cp", f"{KAFKA.folder(settings.cache)}/*"]
     format_ = ["kafka.tools.StorageTool", "format", "--standalone", "--cluster-id=MkU3OEVBNTcwNTJENDM2Qk"]
     login = f"SCRAM-SHA-512=[name={USER},password={USER_PASSWORD}]"
-    subprocess.run(
-        [*jvm, *format_, "--config", str(file), "--add-scram", login], check=True, capture_output=True, timeout=60
-    )
+    subprocess.run([*jvm, *format_, "--config", str(file), "--add-scram", login], check=True, capture_output=True)
     client = isolated_settings(home, **found.scram()).bootstrap_servers
     service = Service(
         name="secure-kafka",

@@ -39,7 +39,7 @@ def test_the_examples_of_the_page_run_one_after_the_other(stack: LocalStack, tmp
     program = "\n".join(blocks("python.md"))
     done = subprocess.run(
         [sys.executable, "-W", "error", "-c", program],
-        env=dict(settings.env), cwd=tmp_path, capture_output=True, text=True, timeout=200,
+        env=dict(settings.env), cwd=tmp_path, capture_output=True, text=True,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     assert "40 rows in 1 batches, 1 dead letters" in done.stdout
@@ -75,7 +75,7 @@ def test_the_sink_of_the_page_stores_each_record_once(stack: LocalStack, tmp_pat
         env = {**settings.env, "PYTHONPATH": os.pathsep.join([str(package), str(ROOT / "src")])}
         done = subprocess.run(
             [sys.executable, "-W", "error", "-c", drain],
-            env=env, cwd=tmp_path, capture_output=True, text=True, timeout=100,
+            env=env, cwd=tmp_path, capture_output=True, text=True,
         )  # fmt: skip
         assert done.returncode == 0, done.stderr
         return done.stdout.strip()

@@ -51,7 +51,7 @@ def test_a_verb_without_its_extra_says_which_one_to_install(
     extra: str, package: str, hidden: str, arguments: list[str], tmp_path: Path
 ) -> None:
     ended = subprocess.run(
-        [sys.executable, "-c", HIDING, hidden, *arguments], cwd=tmp_path, capture_output=True, text=True, timeout=120
+        [sys.executable, "-c", HIDING, hidden, *arguments], cwd=tmp_path, capture_output=True, text=True
     )
     assert f"the package {package} is not installed; it belongs to the extra `{extra}`" in ended.stderr, ended.stderr
     assert f"pip install 'frazil[{extra}]'" in ended.stderr
