@@ -10,7 +10,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
+from frazil.clients.registry.client import registry_client
 from frazil.environment.settings import LOOPBACK
+from frazil.pipeline.schemas import converter
 
 UNKNOWN = 404, {"error_code": 40403, "message": "Schema not found"}
 
@@ -27,7 +29,9 @@ class Registry:
 
 @contextmanager
 def served(answers: dict[str, Any]) -> Iterator[Registry]:
-    """Serve until the end of the block."""
+    """Serve until the end of the block. Nothing is known of an earlier one, which may have had the same port."""
+    converter._reader.cache_clear()  # noqa: SLF001
+    registry_client.cache_clear()
     registry = Registry(answers)
 
     class Handler(http.server.BaseHTTPRequestHandler):

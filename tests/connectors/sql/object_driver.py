@@ -26,19 +26,17 @@ from tests.connectors.objects.samples import FolderStore
 from tests.connectors.samples import MINIMAL_S3_SINK
 from tests.connectors.sql.driver import OF_QUERY, STATEMENT, PythonQuery, SessionExecutor, snapshot
 
+_COUNTED = threading.Lock()
+
 
 class MortalStore(FolderStore):
     """A store that is killed once, behind so many puts."""
 
     left = -1
 
-    def __init__(self, folder: str) -> None:
-        super().__init__(folder)
-        self._counted = threading.Lock()
-
     def put(self, name: str, body: IO[bytes], size: int, tags: tuple[tuple[str, str], ...]) -> None:
         super().put(name, body, size, tags)
-        with self._counted:  # objects are put by several threads
+        with _COUNTED:  # objects are put by several threads
             self.left -= 1
             if self.left == 0:
                 raise Killed

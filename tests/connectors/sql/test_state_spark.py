@@ -13,7 +13,6 @@ import pytest
 
 from frazil.clients.kafka.headers import headers_of
 from frazil.connectors.iceberg.table.commit import STATE, Commit, TableBranch, summary_of
-from frazil.connectors.sql import state_query
 from frazil.connectors.sql.checkpoint import FOLDER
 from frazil.engine.jobs import SparkJobs
 from frazil.errors import ConfigError, PositionLost, TerminalError
@@ -282,11 +281,7 @@ def test_statements_that_streams_cannot_have_are_refused_at_the_start(made: Memo
         streams({**MINUTES, "frazil.sql": sql})
 
 
-def test_a_state_that_is_larger_than_its_memory_is_on_disk_and_goes_on_elsewhere(
-    made: Memory, streams: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setitem(state_query.STREAM_SETTINGS, "spark.sql.streaming.stateStore.rocksdb.maxMemoryUsageMB", "8")
-    monkeypatch.setitem(state_query.STREAM_SETTINGS, "spark.sql.streaming.stateStore.rocksdb.writeBufferSizeMB", "1")
+def test_a_state_of_many_bytes_goes_on_where_nothing_is_on_the_disk(made: Memory, streams: Any) -> None:
     broker, _ = made
     config = {**MINUTES, "frazil.sql": "SELECT id FROM t", "frazil.dedup.keys": "page", "frazil.watermark": "at 1 day"}
     for first in (0, 2_000):
@@ -297,4 +292,4 @@ def test_a_state_that_is_larger_than_its_memory_is_on_disk_and_goes_on_elsewhere
     assert driver.found("id") == [(n,) for n in range(6_000)]
     state = driver.reports[-1].state
     assert state is not None
-    assert (state.rows, state.rows * 4_000 > 2 * state.size) == (6_000, True), f"{state.size} bytes are in memory"
+    assert state.rows == 6_000

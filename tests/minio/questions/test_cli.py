@@ -9,7 +9,7 @@ import subprocess
 
 import pytest
 
-from frazil.minio.questions.catalog import QUESTIONS
+from frazil.minio.questions.catalog import EVERY, VIEWS
 from tests.cli.programs import text_here
 from tests.minio.questions.conftest import Asked
 from tests.minio.questions.records import NIGHT
@@ -27,9 +27,9 @@ def test_the_questions_are_listed(asked: Asked) -> None:
     for arguments in (("ask",), ("ask", "--list")):
         shown = run(asked, *arguments)
         assert (shown.returncode, shown.stderr) == (0, "")
-        assert all(f"{name} " in shown.stdout for name in QUESTIONS)
+        assert all(f"{name} " in shown.stdout for name in EVERY)
     listed = json.loads(run(asked, "ask", "--format", "json").stdout)
-    assert [item["question"] for item in listed] == list(QUESTIONS)
+    assert [item["question"] for item in listed] == list(EVERY)
     assert listed[0]["options"] == "--since, --until, --bucket, --object, --user, -n"
 
 
@@ -55,7 +55,7 @@ def test_more_rows_than_shown_are_told(asked: Asked) -> None:
     assert len(json.loads(some.stdout)) == 3
     assert "There are more rows than these 3" in some.stderr
     every = run(asked, "ask", "slowest", "-n", "100000", *SINCE, "--format", "json")
-    assert every.stderr == ""
+    assert "There are more rows" not in every.stderr
 
 
 def test_the_statement_gives_the_same_answer(asked: Asked) -> None:
@@ -97,4 +97,4 @@ def test_views_are_stored_once(asked: Asked) -> None:
     assert (first.returncode, first.stderr) == (0, "")
     assert {line.split()[-1] for line in first.stdout.splitlines()} <= {"created", "exists", "updated"}
     again = run(asked, "ask", "--create-views")
-    assert [line.split()[-1] for line in again.stdout.splitlines()] == ["exists"] * len(QUESTIONS)
+    assert [line.split()[-1] for line in again.stdout.splitlines()] == ["exists"] * len(VIEWS)
