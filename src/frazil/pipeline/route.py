@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 
 from frazil.pipeline.convert import scalars
-from frazil.pipeline.convert.strict import ConversionError, parse_object
+from frazil.pipeline.convert.strict import ConversionError, is_nothing, parse_object
 from frazil.text.java_regex import compile_java
 
 TOPIC = "{topic}"
@@ -107,7 +107,7 @@ class Router:
                 try:
                     found = self._field(value)
                 except CARE:
-                    if value.strip(b" \t\r\n") == b"null":
+                    if is_nothing(value):
                         result.tombstones.append(index)
                         continue
                     found = walk(value, self.rule.path, "the route field")

@@ -18,7 +18,7 @@ from frazil.pipeline.changes import DELETED, ChangeSpec, with_places
 from frazil.pipeline.convert import infer
 from frazil.pipeline.convert.data_keys import bounded
 from frazil.pipeline.convert.decode import Decoded, DecodeSpec
-from frazil.pipeline.convert.strict import ConversionError
+from frazil.pipeline.convert.strict import ConversionError, is_nothing
 from frazil.pipeline.gaps import GapFiller
 from frazil.pipeline.poison import PoisonPills, step
 from frazil.pipeline.prepare import prepare
@@ -368,7 +368,7 @@ def _refused(values: Values, reason: str) -> Decoded:
     values = read.values
     result = Decoded(pa.table({}), failed=list(read.failed))
     for index, value in enumerate(values.values):
-        if value is None or value.strip(b" \t\r\n") == b"null":
+        if is_nothing(value):
             result.skipped.append(values.position(index))
         else:
             result.rejected.append((values.position(index), ConversionError("", reason)))

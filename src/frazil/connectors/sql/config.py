@@ -20,8 +20,8 @@ from frazil.connectors.objects.config.object_sink import ObjectSinkConfig, check
 from frazil.connectors.sql.columns import spark_columns
 from frazil.connectors.sql.found_columns import FOUND, find_columns, given_columns
 from frazil.connectors.sql.parts import NeedsState, StatementError
-from frazil.connectors.sql.python_config import PYTHON, PYTHON_KEYS, check_python, functions_of
-from frazil.connectors.sql.row_function import RowFunction, load_function, load_udf
+from frazil.connectors.sql.python_config import PYTHON_KEYS, check_python, functions_of
+from frazil.connectors.sql.row_function import PYTHON, RowFunction, load_function, load_udf
 from frazil.connectors.sql.state_config import (
     DEDUP_KEYS,
     STATE_IS_HERE,
@@ -275,9 +275,17 @@ def _check_columns(parsed: Parsed) -> None:
 
 def column_texts(parsed: Parsed) -> dict[str, str]:
     """Columns of each topic as they are given, or were found; where they are to be found, that is the text."""
-    own, kept = parsed.members(_OF_TOPIC), parsed.members(_FOUND)
-    given = {topic: own.get(topic, parsed.text(SCHEMA)).strip() for topic in _topics(parsed)}
-    return {topic: kept.get(topic, "").strip() or text if text in FOUND else text for topic, text in given.items()}
+    kept = parsed.members(_FOUND)
+    return {
+        topic: kept.get(topic, "").strip() or text if text in FOUND else text
+        for topic, text in _given_texts(parsed).items()
+    }
+
+
+def _given_texts(parsed: Parsed) -> dict[str, str]:
+    """Texts about the columns of each topic, as they are given."""
+    own = parsed.members(_OF_TOPIC)
+    return {topic: own.get(topic, parsed.text(SCHEMA)).strip() for topic in _topics(parsed)}
 
 
 def found_keys(config: Mapping[str, str], cluster: Bootstrap) -> dict[str, str]:
@@ -312,12 +320,12 @@ def sql_object_config(config: Mapping[str, str]) -> tuple[ObjectSinkConfig, Stat
 
 
 def _statement_config(parsed: Parsed) -> StatementConfig:
-    own, topics = parsed.members(_OF_TOPIC), _topics(parsed)
+    topics = _topics(parsed)
     return StatementConfig(
         _statement(parsed, topics),
         {topic: given_columns(text) for topic, text in column_texts(parsed).items()},
         state_config(parsed, topics),
         parsed.text(PYTHON).strip(),
         functions=functions_of(parsed),
-        found={topic: text for topic in topics if (text := own.get(topic, parsed.text(SCHEMA)).strip()) in FOUND},
+        found={topic: text for topic, text in _given_texts(parsed).items() if text in FOUND},
     )

@@ -4,12 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from frazil.connectors.sql.row_function import is_function, is_name, problem_of_module
+from frazil.connectors.sql.row_function import PYTHON, PYTHON_FUNCTIONS, is_function, is_name, problem_of_module
 from frazil.declare.definition import Key, Parsed, invalid_value
 from frazil.declare.placeholders import has_placeholder
-
-PYTHON = "frazil.python"
-FUNCTIONS = "frazil.python.functions"
 
 PYTHON_KEYS = (
     Key(
@@ -20,7 +17,7 @@ PYTHON_KEYS = (
         default="",
     ),
     Key(
-        FUNCTIONS,
+        PYTHON_FUNCTIONS,
         "LIST",
         "Functions that the statement may call beside Spark's, each as name=module:function: Arrow UDFs of PySpark "
         "(arrow_udf), which get columns and give one. The modules are those that FRAZIL_PYTHON_MODULES of the worker "
@@ -32,7 +29,7 @@ PYTHON_KEYS = (
 
 def functions_of(parsed: Parsed) -> dict[str, str]:
     """Places of the functions that a statement may call, by their names there."""
-    pairs = (text.partition("=") for text in parsed.items(FUNCTIONS))
+    pairs = (text.partition("=") for text in parsed.items(PYTHON_FUNCTIONS))
     return {name.strip().lower(): place.strip() for name, _, place in pairs}
 
 
@@ -55,7 +52,7 @@ def _named(parsed: Parsed) -> Iterator[tuple[str, str, str, str | None]]:
     for name, place in functions_of(parsed).items():
         sound = is_function(name) and _is_place(place)
         reason = "Each is written name=module:function, and no function of Spark is named so"
-        yield FUNCTIONS, f"{name}={place}", place, None if sound else reason
+        yield PYTHON_FUNCTIONS, f"{name}={place}", place, None if sound else reason
 
 
 def _is_place(text: str) -> bool:

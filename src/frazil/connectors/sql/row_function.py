@@ -15,6 +15,9 @@ from frazil.errors import ConfigError
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
+PYTHON, PYTHON_FUNCTIONS = "frazil.python", "frazil.python.functions"
+"""Keys of a connector that name functions."""
+
 RowFunction: TypeAlias = "Callable[[DataFrame], DataFrame]"
 _NAME = re.compile(r"([A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*):([A-Za-z]\w*)", re.ASCII)
 _FUNCTION = re.compile(r"[a-z]\w*", re.ASCII)
@@ -47,7 +50,7 @@ def load_function(name: str, allowed: Collection[str]) -> RowFunction:
 
     Raises ConfigError.
     """
-    function: RowFunction = _loaded("frazil.python", name, allowed)
+    function: RowFunction = _loaded(PYTHON, name, allowed)
     return function
 
 
@@ -55,11 +58,10 @@ def load_udf(name: str, allowed: Collection[str]) -> Any:
     """Import an Arrow UDF by its name, as `load_function` does. Raises ConfigError."""
     from pyspark.util import PythonEvalType
 
-    key = "frazil.python.functions"
-    function: Any = _loaded(key, name, allowed)
+    function: Any = _loaded(PYTHON_FUNCTIONS, name, allowed)
     if getattr(function, "evalType", None) != PythonEvalType.SQL_SCALAR_ARROW_UDF or not function.deterministic:
         raise ConfigError(
-            f"{key}: {name} is no function that gets pyarrow.Arrays and gives one; make it with "
+            f"{PYTHON_FUNCTIONS}: {name} is no function that gets pyarrow.Arrays and gives one; make it with "
             "@arrow_udf(LongType()), or another type, of pyspark.sql.functions"
         )
     return function

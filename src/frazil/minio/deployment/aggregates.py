@@ -2,6 +2,7 @@
 
 from frazil.environment.settings import Settings
 from frazil.minio.deployment.connectors import log_config
+from frazil.minio.questions.calls import IDENTITY_CLAIMS
 
 _COLUMNS = (
     "time TIMESTAMP NOT NULL, origin STRING, type STRING, name STRING, bucket STRING, callInfo STRUCT<httpStatusCode: "
@@ -56,7 +57,6 @@ _OF_SESSIONS = (
     "time TIMESTAMP NOT NULL, name STRING, bucket STRING, callInfo STRUCT<httpStatusCode: INT, sourceHost: STRING, "
     "accessKey: STRING, parentUser: STRING, requestClaims: MAP<STRING, STRING>>"
 )
-_NAMES = ("preferred_username", "ldapUsername", "ldapActualUser", "ldapUser", "email", "sub", "parent")
 _SESSION_CALLS = """
 CREATE TEMPORARY VIEW every AS
 SELECT time, bucket, callInfo.httpStatusCode AS status, callInfo.sourceHost AS source_host,
@@ -95,7 +95,7 @@ def aggregates(settings: Settings) -> dict[str, dict[str, str]]:
     parts = {
         "topic": topic,
         "milliseconds": _MILLISECONDS,
-        "identity": "coalesce(" + ", ".join(f"callInfo.requestClaims['{name}']" for name in _NAMES) + ")",
+        "identity": "coalesce(" + ", ".join(f"callInfo.requestClaims['{name}']" for name in IDENTITY_CLAIMS) + ")",
     }
     return {
         f"iceberg-sink-{table.replace('_', '-')}": {

@@ -3,6 +3,9 @@
 A statement that names one of RELATIONS gets it as a WITH query, with the columns that it uses.
 """
 
+IDENTITY_CLAIMS = ("preferred_username", "ldapUsername", "ldapActualUser", "ldapUser", "email", "sub", "parent")
+"""Claims of OpenID, LDAP and plain sessions that name somebody, the most telling one first."""
+
 #: Expressions that statements write like functions: parameters and body.
 #:
 #: `milliseconds` reads a Go duration such as `1m2.5s`, `207.1µs` or `13309747ns`. `µ` is two different
@@ -36,12 +39,9 @@ MACROS: dict[str, tuple[tuple[str, ...], str]] = {
         ("parent_user", "access_key", "claims"),
         "coalesce(nullif(parent_user, ''), nullif(access_key, ''), element_at(claims, 'parent'), IDENTITY(claims))",
     ),
-    # Claims of OpenID, LDAP and plain sessions, the most telling one first.
     "IDENTITY": (
         ("claims",),
-        "coalesce(element_at(claims, 'preferred_username'), element_at(claims, 'ldapUsername'), "
-        "element_at(claims, 'ldapActualUser'), element_at(claims, 'ldapUser'), element_at(claims, 'email'), "
-        "element_at(claims, 'sub'), element_at(claims, 'parent'))",
+        "coalesce(" + ", ".join(f"element_at(claims, '{name}')" for name in IDENTITY_CLAIMS) + ")",
     ),
     # The newest value that is there; `max_by` alone treats null otherwise in each engine.
     "NEWEST": (("value",), "max_by(value, CASE WHEN value IS NOT NULL THEN time END)"),

@@ -26,7 +26,7 @@ from frazil.pipeline.convert.arrow import arrow_schema
 from frazil.pipeline.convert.data_keys import bounded, way_on
 from frazil.pipeline.convert.exact import double_schema, has_vanished, inexact_rows
 from frazil.pipeline.convert.overrides import NO_OVERRIDES, Overrides
-from frazil.pipeline.convert.strict import ConversionError, Converter, Notes, Row, parse_object
+from frazil.pipeline.convert.strict import ConversionError, Converter, Notes, Row, is_nothing, parse_object
 from frazil.pipeline.convert.unique import rows_with_repeated_keys
 from frazil.pipeline.mapper import RecordMapper
 from frazil.pipeline.types import Struct, Type, has_aliases
@@ -301,7 +301,7 @@ class RecordDecoder:
         shown: defaultdict[infer.Path, list[Type]] = defaultdict(list)
         for index in sorted(care):
             row = rows[index]
-            if row is None or row.strip(b" \t\r\n") == b"null":
+            if row is None or is_nothing(row):
                 result.skipped.append(index)
                 continue
             for told in (unknown, wider, absent):

@@ -23,6 +23,7 @@ Row = dict[str, Any]
 _object = msgspec.json.Decoder(dict[str, Raw]).decode
 _array = msgspec.json.Decoder(list[Raw]).decode
 _texts = msgspec.json.Decoder(dict[str, str]).decode
+_BLANKS = b" \t\r\n"
 _EXCERPT = 60
 _LONGEST = 1000
 _SURROGATES = re.compile(
@@ -87,6 +88,11 @@ class RecordError(ConversionError):
     def inside(self, parent: str) -> ConversionError:
         """Return the error as it is."""
         return self
+
+
+def is_nothing(value: bytes | None) -> bool:
+    """Whether a value that nobody has looked at is null, or the JSON text `null`."""
+    return value is None or value.strip(_BLANKS) == b"null"
 
 
 def parse_object(value: bytes) -> dict[str, Raw]:

@@ -10,7 +10,7 @@ import msgspec
 import numpy as np
 
 from frazil.clients.kafka.headers import Headers
-from frazil.pipeline.convert.strict import ConversionError, StageError, parse_object
+from frazil.pipeline.convert.strict import ConversionError, StageError, is_nothing, parse_object
 from frazil.pipeline.poison import step
 from frazil.pipeline.rows import Rows
 from frazil.pipeline.transforms.columns import ApplyToBlock, Block, changed, members_of
@@ -23,7 +23,6 @@ from frazil.pipeline.transforms.record import (
     Apply,
     Json,
     Record,
-    is_nothing,
     raw_bytes,
     read_as_text,
     with_types,

@@ -192,11 +192,6 @@ def is_null(value: Json) -> bool:
     return type(value) is Typed and bytes(value.raw) == b"null"
 
 
-def is_nothing(value: bytes | None) -> bool:
-    """Whether a value that nobody has looked at is null, or the JSON text `null`."""
-    return value is None or value.strip(_BLANKS) == b"null"
-
-
 def is_fraction(raw: bytes) -> bool:
     """Whether Connect reads the JSON number as a double."""
     return b"." in raw or b"e" in raw or b"E" in raw

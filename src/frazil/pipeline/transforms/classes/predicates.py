@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from frazil.declare.definition import Key
 from frazil.declare.validators import all_of, java_regular_expression, non_empty
+from frazil.pipeline.convert.strict import is_nothing
 from frazil.pipeline.transforms.columns import Block, TestBlock
 from frazil.pipeline.transforms.plugin import Options, Predicate, Test, text
-from frazil.pipeline.transforms.record import Record, is_nothing
+from frazil.pipeline.transforms.record import Record
 from frazil.text.java_regex import compile_java
 
 
