@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import logging
 import os
 import re
 import signal
@@ -47,6 +48,21 @@ def pytest_configure() -> None:
     """SIGTERM ends a run like Ctrl+C: fixtures stop what they started. A background job begins with Ctrl+C ignored."""
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, signal.default_int_handler)
+
+
+@pytest.fixture(autouse=True)
+def _levels_of_loggers() -> Iterator[None]:
+    """Loggers have the same levels after a test: a request to `/admin/loggers` changes those of the whole process."""
+    before = {logger: logger.level for logger in _loggers()}
+    yield
+    for logger in _loggers():
+        if logger.level != before.get(logger, logging.NOTSET):
+            logger.setLevel(before.get(logger, logging.NOTSET))
+
+
+def _loggers() -> list[logging.Logger]:
+    named = logging.Logger.manager.loggerDict.copy().values()
+    return [logging.getLogger(), *(logger for logger in named if isinstance(logger, logging.Logger))]
 
 
 @pytest.fixture(scope="session")
