@@ -27,6 +27,8 @@ def test_the_nearest_name(name: str, hint: str) -> None:
         ("SELECT * FROM streeming.apilogs", "there is no schema streeming; did you mean streaming?; known schemas:"),
         ("SELECT * FORM apilogs", "at or near 'apilogs'; did you mean FROM instead of FORM?"),
         ("SELECT bucket FROM apilogs a WEHRE a.bucket = 'x'", "did you mean WHERE instead of WEHRE?"),
+        ("SELECT bucket FROM apilogs ORDER bucket", "did you mean ORDER BY?"),
+        ("SELECT bucket, count(*) FROM apilogs\nGROUP bucket", "did you mean GROUP BY?"),
         ("SELECT bucket FROM apilogs ORDR BY bucket", "did you mean ORDER instead of ORDR?"),
         ("SELECT buckt FROM apilogs", "column buckt cannot be resolved; did you mean bucket?"),
         ("SELECT nosuchthing FROM apilogs", "column nosuchthing cannot be resolved; SHOW COLUMNS FROM a table lists"),

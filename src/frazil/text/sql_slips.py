@@ -24,6 +24,8 @@ def misspelled(error: ParseError, tokens: Sequence[Token]) -> str:
     at = next((index for index, token in enumerate(tokens) if (token.line, token.col) in place), 0)
     for token in (*tokens[max(0, at - 1) : at + 1], *tokens[:1]):
         meant = nearest(token.text, _KEYWORDS, _LIKENESS) if token.token_type == TokenType.VAR else ""
+        if meant == token.text.upper():
+            return f"; did you mean {meant} BY?" if meant in ("GROUP", "ORDER") else ""
         if meant:
             return f"; did you mean {meant} instead of {token.text}?"
     return ""

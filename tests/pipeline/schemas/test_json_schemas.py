@@ -189,6 +189,7 @@ def test_records_that_do_not_fit(data: bytes, reason: str) -> None:
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
+        ('{"type": "strin"}', "JSON Schema has no type strin; there are null, string, boolean, integer, number, array"),
         ("nonsense", "it is not JSON"),
         ("[]", "it is no object"),
         ('{"type": "null"}', "null alone is nothing"),

@@ -138,7 +138,10 @@ class _Compiler:
             return self._object(node, base)
         if type_ is None:  # anything at all: its JSON
             return ConnectSchema("string"), None
-        raise SchemaError(f"a type that is {type_} alone is nothing in Connect")
+        if type_ == "null":
+            raise SchemaError("a type that is null alone is nothing in Connect")
+        known = ", ".join((*_SIMPLE, "array", "object"))
+        raise SchemaError(f"JSON Schema has no type {type_}; there are null, {known}")
 
     def _array(self, node: Mapping[str, Any], base: str) -> Made:
         items = node.get("items")
