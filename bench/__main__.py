@@ -19,7 +19,7 @@ from bench.results import Results
 from bench.steps import STEPS, Plan, measure
 from frazil.cli.ui.progress import progress
 from frazil.errors import FrazilError, UsageError
-from frazil.minio.records.tables import TableKind
+from frazil.minio.records.kinds import TableKind
 
 _QUICK_RECORDS, _QUICK_BACKLOG, _QUICK_SECONDS = 100_000, 500_000, 15
 _LINE_INTERVAL_S = 10.0

@@ -15,7 +15,7 @@ from bench.tables import WatchedTable, warm_window
 from frazil.clients.connect import ConnectClient
 from frazil.environment.settings import Settings
 from frazil.errors import ServiceUnavailable
-from frazil.minio.records.tables import TableKind
+from frazil.minio.records.kinds import TableKind
 
 _LOOK_S = 0.25
 _STATUS_S = 2.0

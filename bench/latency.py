@@ -20,7 +20,7 @@ from frazil.clients.kafka.produce import produce
 from frazil.environment.settings import Settings
 from frazil.errors import TerminalError
 from frazil.minio.generators.generate import records
-from frazil.minio.records.tables import TableKind
+from frazil.minio.records.kinds import TableKind
 
 _SETTLE_S = 5.0
 _LAST_ROWS_S = 300

@@ -24,8 +24,9 @@ from bench.results import Limit
 from frazil.clients.kafka.ranges import CHUNK
 from frazil.connectors.iceberg.table.schema import struct_of
 from frazil.errors import ServiceDied
+from frazil.minio.records.kinds import TableKind
 from frazil.minio.records.mapper import mapper_for
-from frazil.minio.records.tables import SCHEMAS, TableKind
+from frazil.minio.records.tables import SCHEMAS
 from frazil.pipeline.convert.arrow import arrow_schema
 from frazil.pipeline.convert.decode import DecodeSpec, decoder
 

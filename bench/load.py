@@ -16,7 +16,7 @@ from frazil.clients.kafka.topics import ensure_topics
 from frazil.environment.settings import Settings
 from frazil.errors import TerminalError
 from frazil.minio.generators.generate import records
-from frazil.minio.records.tables import TableKind
+from frazil.minio.records.kinds import TableKind
 
 PARTITIONS = 3
 SEED = 20260101

@@ -49,7 +49,7 @@ from bench.upsert import measure as measure_upsert
 from bench.worker import idle_worker
 from frazil.environment.settings import Settings
 from frazil.errors import FrazilError
-from frazil.minio.records.tables import TableKind
+from frazil.minio.records.kinds import TableKind
 from frazil.stack.registry import registry_service
 
 DRAINED = (FRAZIL, PEER_1, PEER_2)

@@ -13,8 +13,8 @@ from frazil.clients.connect import ConnectClient
 from frazil.clients.kafka.topics import ensure_topics
 from frazil.environment.settings import Settings
 from frazil.errors import NotFound, ServiceUnavailable, TerminalError
-from frazil.minio.deployment.connectors import CONNECTOR_NAMES, connectors, dead_letter_topic
-from frazil.minio.records.tables import TableKind
+from frazil.minio.deployment.connectors import connectors, dead_letter_topic
+from frazil.minio.records.kinds import CONNECTOR_NAMES, TableKind
 from frazil.stack.service import Service
 
 _DEPLOY_S = 60

@@ -16,7 +16,8 @@ from pyiceberg.table import Table
 from frazil.clients.catalog import connect
 from frazil.environment.settings import Settings
 from frazil.errors import TerminalError
-from frazil.minio.records.tables import PARTITION_SPECS, SCHEMAS, TABLE_PROPERTIES, TableKind
+from frazil.minio.records.kinds import TableKind
+from frazil.minio.records.tables import PARTITION_SPECS, SCHEMAS, TABLE_PROPERTIES
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ from pyiceberg.types import LongType
 from frazil.clients.catalog import connect
 from frazil.clients.kafka import topics as kafka_topics
 from frazil.minio.generators.generate import records
-from frazil.minio.records.tables import TableKind
+from frazil.minio.records.kinds import TableKind
 from frazil.minio.report.panels import VIEWS
 from tests.browser import chromium
 from tests.harness import Pipe, Worker, event, send

@@ -15,7 +15,7 @@ from frazil.environment.settings import Settings
 from frazil.minio.deployment import deploy
 from frazil.minio.deployment.connectors import connectors
 from frazil.minio.generators.generate import records
-from frazil.minio.records import tables
+from frazil.minio.records.kinds import TABLE_NAMES, TableKind
 from frazil.pipeline.convert.decode import DecodeSpec, RecordDecoder
 from tests.harness import Worker, messages, send
 from tests.waits import eventually
@@ -72,12 +72,12 @@ def rows(settings: Settings, table: str) -> list[dict[str, object]]:
     return found
 
 
-@pytest.mark.parametrize("kind", tables.TABLE_NAMES)
+@pytest.mark.parametrize("kind", TABLE_NAMES)
 def test_generated_records_arrive_as_the_strict_converter_sees_them(
-    worker: Worker, logs: Settings, kind: tables.TableKind
+    worker: Worker, logs: Settings, kind: TableKind
 ) -> None:
     """The rows equal those of the converter alone, record by record, secrets aside."""
-    table = tables.TABLE_NAMES[kind]
+    table = TABLE_NAMES[kind]
     before = len(rows(logs, table))
     made = list(records(kind, 700, seed=5))
     send(logs.bootstrap_servers, logs.topics[kind], made)

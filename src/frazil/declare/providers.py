@@ -14,8 +14,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
-import javaproperties
-
 from frazil.declare.placeholders import Placeholder, placeholders, replace
 from frazil.declare.secrets import forms, hide, is_secret, secrets_of
 from frazil.errors import ConfigError
@@ -43,6 +41,8 @@ class FileProvider:
     allowed: tuple[Path, ...] = ()
 
     def get(self, path: str, keys: Collection[str]) -> dict[str, str]:
+        import javaproperties
+
         text = _read(_allowed(path, self.allowed))
         try:
             found = javaproperties.loads(text)

@@ -5,9 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
-import httpx
-import javaproperties
-
 from frazil.environment.private_file import write_private
 from frazil.environment.settings import LOOPBACK, Settings
 from frazil.stack.answer import answer
@@ -86,6 +83,8 @@ def connect_service(
 def _command(
     settings: Settings, conf: Path, jvm: JvmOptions, properties: WorkerProperties, progress: Progress
 ) -> Sequence[str]:
+    import javaproperties
+
     java = find_java(settings.env)
     resolve(CONNECT, java, settings.cache, progress, settings.env)
     conf.mkdir(parents=True, exist_ok=True)
@@ -112,6 +111,8 @@ def _token_endpoints(properties: Mapping[str, str]) -> list[str]:
 
 def _missing(port: int) -> str | None:
     """The list of connectors, which a worker gives once it has joined its group."""
+    import httpx
+
     url = f"http://{LOOPBACK}:{port}/connectors"
     try:
         answered = answer(url)

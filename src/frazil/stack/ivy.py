@@ -4,10 +4,11 @@ import re
 import subprocess
 import tempfile
 from collections.abc import Callable, Iterable, Mapping
+from importlib.machinery import ModuleSpec
+from importlib.util import find_spec
 from pathlib import Path
+from typing import cast
 from xml.sax.saxutils import quoteattr
-
-import pyspark
 
 from frazil.environment.paths import expanded
 from frazil.errors import StackError
@@ -16,7 +17,8 @@ from frazil.stack.truststore import CERTIFICATE_VARIABLES, trust_options
 
 Progress = Callable[[str], None]
 
-PYSPARK_JARS = Path(pyspark.__file__).parent / "jars"
+# Without an import of PySpark, which takes a while.
+PYSPARK_JARS = Path(str(cast(ModuleSpec, find_spec("pyspark")).origin)).parent / "jars"
 
 _SETTINGS = """<ivysettings>
   <settings defaultResolver="central"/>

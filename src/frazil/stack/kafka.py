@@ -6,9 +6,6 @@ import uuid
 from collections.abc import Sequence
 from pathlib import Path
 
-import javaproperties
-
-from frazil.clients.kafka.client import cluster_id
 from frazil.environment.settings import LOOPBACK, Settings
 from frazil.errors import ServiceUnavailable, StackError
 from frazil.stack.class_archive import ClassArchive
@@ -129,6 +126,8 @@ def _format(settings: Settings, jvm: list[str], conf: Path, data: Path) -> None:
 
 
 def _write_properties(settings: Settings, path: Path, data: Path) -> Path:
+    import javaproperties
+
     broker = f"PLAINTEXT://{LOOPBACK}:{settings.kafka_port}"
     controller = f"{LOOPBACK}:{settings.kafka_controller_port}"
     properties = {
@@ -143,6 +142,8 @@ def _write_properties(settings: Settings, path: Path, data: Path) -> Path:
 
 
 def _missing(bootstrap: str) -> str | None:
+    from frazil.clients.kafka.client import cluster_id
+
     try:
         cluster_id(bootstrap, timeout=ANSWER_S)
     except ServiceUnavailable as error:

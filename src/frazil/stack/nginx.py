@@ -7,14 +7,16 @@ import shutil
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
-
-from jinja2 import Environment, PackageLoader, StrictUndefined
+from typing import TYPE_CHECKING
 
 from frazil.environment.settings import LOOPBACK, Settings
 from frazil.errors import StackError
 from frazil.stack.ports import Port
 from frazil.stack.process import minimal_env
 from frazil.stack.service import Service
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
 
 _TEMPORARY = ("client_body", "proxy", "fastcgi", "uwsgi", "scgi")
 
@@ -48,6 +50,8 @@ def find_nginx(env: Mapping[str, str]) -> str:
 
 @cache
 def _templates() -> Environment:
+    from jinja2 import Environment, PackageLoader, StrictUndefined
+
     return Environment(  # noqa: S701 - no page for browsers
         loader=PackageLoader("frazil.stack", "."), undefined=StrictUndefined, keep_trailing_newline=True
     )

@@ -9,8 +9,6 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from urllib.parse import quote
 
-import httpx
-
 from frazil.environment.private_file import write_private
 from frazil.environment.settings import LOOPBACK, Settings
 from frazil.errors import ConfigError, StackError
@@ -161,6 +159,8 @@ def _known_ports(path: Path) -> dict[str, int]:
 
 def missing(settings: Settings, s3_port: int, catalog_port: int | None) -> str | None:
     """A signed list of the buckets and of the warehouse's namespaces: both servers answer, and know the credentials."""
+    import httpx
+
     asked = [("s3", f"http://{LOOPBACK}:{s3_port}/")]
     if catalog_port is not None:
         prefix = quote(settings.warehouse, safe="")

@@ -5,9 +5,6 @@ import shutil
 from collections.abc import Sequence
 from pathlib import Path
 
-import httpx
-import javaproperties
-
 from frazil.clients.trino_catalog import SECRETS
 from frazil.environment.settings import LOOPBACK, Settings
 from frazil.stack.answer import answer
@@ -116,6 +113,8 @@ def _command(settings: Settings, progress: Progress) -> Sequence[str]:
 
 
 def _write_properties(settings: Settings, path: Path, server: Path) -> Path:
+    import javaproperties
+
     properties = {
         **_PROPERTIES,
         "http-server.http.port": str(settings.trino_port),
@@ -127,6 +126,8 @@ def _write_properties(settings: Settings, path: Path, server: Path) -> Path:
 
 
 def _missing(settings: Settings) -> str | None:
+    import httpx
+
     url = f"{settings.trino_url}/v1/info"
     try:
         answered = answer(url)

@@ -7,12 +7,6 @@ import warnings
 from collections.abc import Mapping
 from pathlib import Path
 
-from cryptography import x509
-from cryptography.hazmat.primitives.serialization import BestAvailableEncryption
-from cryptography.hazmat.primitives.serialization.pkcs12 import PKCS12Certificate, serialize_java_truststore
-from cryptography.utils import CryptographyDeprecationWarning
-from requests.utils import DEFAULT_CA_BUNDLE_PATH
-
 from frazil.environment.paths import expanded
 from frazil.environment.settings import Settings
 from frazil.errors import ConfigError
@@ -56,11 +50,18 @@ def _named(variable: str, place: str) -> bytes:
 
 
 def _known() -> list[bytes]:
+    from requests.utils import DEFAULT_CA_BUNDLE_PATH
+
     places = (DEFAULT_CA_BUNDLE_PATH, ssl.get_default_verify_paths().openssl_cafile)
     return [path.read_bytes() for path in map(Path, places) if path.is_file()]
 
 
 def _pkcs12(text: bytes) -> bytes:
+    from cryptography import x509
+    from cryptography.hazmat.primitives.serialization import BestAvailableEncryption
+    from cryptography.hazmat.primitives.serialization.pkcs12 import PKCS12Certificate, serialize_java_truststore
+    from cryptography.utils import CryptographyDeprecationWarning
+
     with warnings.catch_warnings():
         # lists of systems have certificates older than the rules of today
         warnings.simplefilter("ignore", CryptographyDeprecationWarning)

@@ -17,8 +17,9 @@ from frazil.clients.kafka import client as kafka_client
 from frazil.clients.kafka import groups as kafka_groups
 from frazil.clients.kafka import offsets as kafka_offsets
 from frazil.environment.settings import Settings
-from frazil.minio.deployment.connectors import CONNECTOR_NAMES, connectors
+from frazil.minio.deployment.connectors import connectors
 from frazil.minio.deployment.deploy import deploy
+from frazil.minio.records.kinds import CONNECTOR_NAMES
 from frazil.stack.connect import sources_service
 from frazil.stack.local import LocalStack
 from tests.cli.verbs.test_data import counts

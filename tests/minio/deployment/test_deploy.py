@@ -16,14 +16,8 @@ from frazil.environment.settings import Settings
 from frazil.errors import ConfigError, ServiceUnavailable
 from frazil.minio.deployment.connectors import connectors
 from frazil.minio.deployment.deploy import Step, deploy, deploy_connectors, deploy_tables, deploy_topics
-from frazil.minio.records.tables import (
-    OLDER_AUDIT_SCHEMA,
-    PARTITION_SPECS,
-    SCHEMAS,
-    TABLE_NAMES,
-    TABLE_PROPERTIES,
-    table_kind,
-)
+from frazil.minio.records.kinds import TABLE_NAMES
+from frazil.minio.records.tables import OLDER_AUDIT_SCHEMA, PARTITION_SPECS, SCHEMAS, TABLE_PROPERTIES, table_kind
 from frazil.stack.local import LocalStack
 from frazil.stack.ports import unused
 from tests.rest_worker import rest_worker

@@ -9,8 +9,8 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from frazil.minio.generators.generate import go_duration, records
+from frazil.minio.records.kinds import TableKind
 from frazil.minio.records.legacy import classify
-from frazil.minio.records.tables import TableKind
 
 START = datetime(2025, 12, 31, 23, 55, tzinfo=UTC)
 KINDS: list[TableKind] = ["api", "error", "audit"]

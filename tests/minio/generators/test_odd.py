@@ -8,8 +8,9 @@ import pytest
 
 from frazil.minio.generators.generate import records
 from frazil.minio.generators.odd import OddRecords
+from frazil.minio.records.kinds import TableKind
 from frazil.minio.records.legacy import classify
-from frazil.minio.records.tables import SCHEMAS, TableKind
+from frazil.minio.records.tables import SCHEMAS
 
 
 def no_json(record: bytes) -> bool:

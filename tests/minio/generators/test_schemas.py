@@ -7,7 +7,8 @@ import pytest
 
 from frazil.minio.generators.generate import records
 from frazil.minio.generators.schemas import Format, fitted, schema_text
-from frazil.minio.records.tables import SCHEMAS, TableKind
+from frazil.minio.records.kinds import TableKind
+from frazil.minio.records.tables import SCHEMAS
 from frazil.pipeline.schemas.avro import avro_to_connect, parse_avro
 from frazil.pipeline.schemas.avro_writer import avro_writer
 from frazil.pipeline.schemas.connect import ConnectSchema

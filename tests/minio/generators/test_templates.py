@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from frazil.minio.generators import vocabulary as words
 from frazil.minio.generators.templates import SLOTS, go_json, omit_empty, templates
-from frazil.minio.records.tables import SCHEMAS, TableKind
+from frazil.minio.records.kinds import TableKind
+from frazil.minio.records.tables import SCHEMAS
 
 FILLING = {name.encode(): b"1" for name in SLOTS}
 

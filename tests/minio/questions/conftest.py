@@ -18,8 +18,9 @@ from frazil.minio.questions.bind import statement
 from frazil.minio.questions.catalog import QUESTIONS
 from frazil.minio.questions.question import Value
 from frazil.minio.questions.views import QUESTION_VIEWS
+from frazil.minio.records.kinds import TABLE_NAMES, TableKind
 from frazil.minio.records.mapper import LogMapper
-from frazil.minio.records.tables import PARTITION_SPECS, SCHEMAS, TABLE_NAMES, TABLE_PROPERTIES, TableKind
+from frazil.minio.records.tables import PARTITION_SPECS, SCHEMAS, TABLE_PROPERTIES
 from frazil.pipeline.convert.decode import DecodeSpec, RecordDecoder
 from frazil.sql.engine import Engine
 from frazil.stack.local import LocalStack

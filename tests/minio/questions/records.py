@@ -15,7 +15,7 @@ from typing import Any
 from frazil.minio.generators.community import CommunityAudit
 from frazil.minio.generators.generate import records
 from frazil.minio.generators.templates import go_json
-from frazil.minio.records.tables import TableKind
+from frazil.minio.records.kinds import TableKind
 
 START = datetime(2026, 11, 20, 21, 15, tzinfo=UTC)
 SPAN = timedelta(hours=6)

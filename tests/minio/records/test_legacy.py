@@ -9,8 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from frazil.minio.records.kinds import TableKind
 from frazil.minio.records.legacy import Kind, RawObject, classify, map_record
-from frazil.minio.records.tables import API_SCHEMA, AUDIT_SCHEMA, ERROR_SCHEMA, TableKind
+from frazil.minio.records.tables import API_SCHEMA, AUDIT_SCHEMA, ERROR_SCHEMA
 
 # An audit record of a community server, with a time, numbers and blanks whose source text must survive.
 AUDIT_ENTRY = b"""{"version":"1","deploymentid":"d-1","time":"2024-05-09T07:38:10.449688982Z","event":"",

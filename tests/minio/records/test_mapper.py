@@ -4,8 +4,9 @@ import pyarrow as pa
 import pytest
 from pyiceberg.schema import Schema
 
+from frazil.minio.records.kinds import TableKind
 from frazil.minio.records.mapper import LogMapper
-from frazil.minio.records.tables import SCHEMAS, TableKind
+from frazil.minio.records.tables import SCHEMAS
 from frazil.pipeline.mapper import mapper_for
 from frazil.text.credentials import REDACTED
 

@@ -4,8 +4,9 @@ import pytest
 from pyiceberg.schema import Schema
 from pyiceberg.types import LongType, NestedField
 
+from frazil.minio.records.kinds import TableKind
 from frazil.minio.records.shown import shown_columns, shown_names
-from frazil.minio.records.tables import AUDIT_SCHEMA, OLDER_AUDIT_SCHEMA, SCHEMAS, TableKind
+from frazil.minio.records.tables import AUDIT_SCHEMA, OLDER_AUDIT_SCHEMA, SCHEMAS
 
 OTHER = Schema(NestedField(1, "time", LongType()))
 

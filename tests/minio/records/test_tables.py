@@ -4,6 +4,7 @@ import pytest
 from pyiceberg.schema import Schema, index_by_id
 from pyiceberg.types import IntegerType, LongType, MapType, NestedField, StringType, StructType, TimestamptzType
 
+from frazil.minio.records.kinds import TableKind
 from frazil.minio.records.tables import (
     API_SCHEMA,
     AUDIT_SCHEMA,
@@ -12,7 +13,6 @@ from frazil.minio.records.tables import (
     PARTITION_SPECS,
     SCHEMAS,
     TABLE_PROPERTIES,
-    TableKind,
     table_kind,
 )
 

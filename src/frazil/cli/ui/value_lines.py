@@ -16,7 +16,6 @@ from frazil.cli.ui.console import make_console
 from frazil.cli.ui.progress import progress
 from frazil.environment.settings import Settings
 from frazil.errors import UsageError
-from frazil.pipeline.convert.strict import ConversionError
 from frazil.text.amounts import counted
 
 if TYPE_CHECKING:
@@ -105,6 +104,7 @@ def _encoder(settings: Settings, subject: str, option: str, file: Path | None) -
 def _records(
     lines: Iterator[bytes], whole: bool, encode: Encode | None, encode_key: Encode | None
 ) -> Iterator[bytes | Outgoing]:
+    from frazil.pipeline.convert.strict import ConversionError
     from frazil.pipeline.record_lines import parse_record
 
     for number, line in enumerate(lines, start=1):

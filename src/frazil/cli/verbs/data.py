@@ -24,7 +24,7 @@ from frazil.text.amounts import counted
 if TYPE_CHECKING:
     from frazil.minio.deployment.deploy import Step
     from frazil.minio.generators.schemas import Format
-    from frazil.minio.records.tables import TableKind
+    from frazil.minio.records.kinds import TableKind
     from frazil.pipeline.schemas.encode import Encode
 
 _KINDS: tuple[TableKind, ...] = ("api", "error", "audit")

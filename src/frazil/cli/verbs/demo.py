@@ -85,7 +85,7 @@ def next_steps(settings: Settings) -> list[tuple[str, str]]:
 
 
 def _fill_and_ask(settings: Settings, console: Console) -> None:
-    from frazil.minio.records.tables import TABLE_NAMES
+    from frazil.minio.records.kinds import TABLE_NAMES
 
     with titled(console, "2/4", "Create topics, tables and connectors"):
         _deploy(settings, console)

@@ -95,7 +95,7 @@ def _summaries(
 
 def _in_order(tables: list[str]) -> list[str]:
     """Sort tables, those of log records first, in the order of all verbs."""
-    from frazil.minio.records.tables import TABLE_NAMES
+    from frazil.minio.records.kinds import TABLE_NAMES
 
     ours = [name for name in TABLE_NAMES.values() if name in tables]
     return [*ours, *(name for name in tables if name not in ours)]

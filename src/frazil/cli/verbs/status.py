@@ -114,7 +114,7 @@ def _print(found: StackStatus, remarks: Sequence[str]) -> None:
 
 def _print_missing(console: Console, found: StackStatus) -> None:
     """Say what to do about what is MISSING: `init` makes what it has to do with, the rest is the user's."""
-    from frazil.minio.records.tables import TABLE_NAMES
+    from frazil.minio.records.kinds import TABLE_NAMES
 
     tables = [row.name for row in found.tables if row.state == MISSING]
     own = [name for name in tables if name.rpartition(".")[2] not in TABLE_NAMES.values()]

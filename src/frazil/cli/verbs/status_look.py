@@ -103,10 +103,10 @@ class StackStatus:
 
 def look(settings: Settings) -> StackStatus:
     """Ask every part once; a part that does not answer becomes one of `errors`."""
-    from frazil.minio.deployment.connectors import connectors
+    from frazil.minio.records.kinds import CONNECTOR_NAMES, TABLE_NAMES
 
     found = StackStatus(_services(settings))
-    expected = {name: config["iceberg.tables"] for name, config in connectors(settings).items()}
+    expected = {CONNECTOR_NAMES[kind]: f"{settings.namespace}.{table}" for kind, table in TABLE_NAMES.items()}
     tables = dict.fromkeys(expected.values(), False)
     down = {row.name for row in found.services if not row.up}
     if "worker" in down:

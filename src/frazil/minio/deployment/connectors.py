@@ -2,9 +2,7 @@
 
 from frazil.connectors.keys.sink_definition import WARNINGS_LEVEL
 from frazil.environment.settings import Settings
-from frazil.minio.records.tables import TABLE_NAMES, TableKind
-
-CONNECTOR_NAMES: dict[TableKind, str] = {kind: f"iceberg-sink-{table}" for kind, table in TABLE_NAMES.items()}
+from frazil.minio.records.kinds import CONNECTOR_NAMES, TABLE_NAMES
 
 
 def dead_letter_topic(topic: str) -> str:

@@ -36,15 +36,8 @@ from frazil.environment.settings import Settings
 from frazil.errors import CommitConflict, ConfigError, NotFound, ServiceUnavailable, TerminalError
 from frazil.minio.deployment.aggregates import aggregates
 from frazil.minio.deployment.connectors import connectors, dead_letter_topic
-from frazil.minio.records.tables import (
-    AUDIT_ADDITIONS,
-    OLDER_AUDIT_SCHEMA,
-    PARTITION_SPECS,
-    SCHEMAS,
-    TABLE_NAMES,
-    TABLE_PROPERTIES,
-    TableKind,
-)
+from frazil.minio.records.kinds import TABLE_NAMES, TableKind
+from frazil.minio.records.tables import AUDIT_ADDITIONS, OLDER_AUDIT_SCHEMA, PARTITION_SPECS, SCHEMAS, TABLE_PROPERTIES
 
 Outcome = Literal["created", "exists", "updated"]
 

@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 
 from frazil.minio.generators.odd import OddRecords
 from frazil.minio.generators.templates import Template, templates
-from frazil.minio.records.tables import TableKind
+from frazil.minio.records.kinds import TableKind
 
 SPAN = timedelta(minutes=10)
 _SECOND = 1_000_000_000

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from frazil.minio.generators import vocabulary as words
 from frazil.minio.generators.community import CommunityAudit
 from frazil.minio.generators.templates import go_json
-from frazil.minio.records.tables import TableKind
+from frazil.minio.records.kinds import TableKind
 
 ODD_LABEL = "odd: "
 

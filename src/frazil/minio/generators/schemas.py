@@ -11,7 +11,8 @@ from typing import Any
 import msgspec
 from pyiceberg.types import IcebergType, ListType, LongType, MapType, NestedField, StructType, TimestamptzType
 
-from frazil.minio.records.tables import SCHEMAS, TableKind
+from frazil.minio.records.kinds import TableKind
+from frazil.minio.records.tables import SCHEMAS
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MILLISECOND = timedelta(milliseconds=1)

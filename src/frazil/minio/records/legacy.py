@@ -10,7 +10,7 @@ from typing import Literal
 
 import msgspec
 
-from frazil.minio.records.tables import TABLE_NAMES, TableKind
+from frazil.minio.records.kinds import TABLE_NAMES, TableKind
 
 Kind = Literal["api", "error", "audit", "legacy_audit", "server_log", "unknown"]
 

@@ -7,9 +7,10 @@ import msgspec
 import pyarrow as pa
 from pyiceberg.schema import Schema
 
+from frazil.minio.records.kinds import TableKind
 from frazil.minio.records.legacy import map_record
 from frazil.minio.records.redact import redact
-from frazil.minio.records.tables import TableKind, table_kind
+from frazil.minio.records.tables import table_kind
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,8 @@ from collections.abc import Collection
 
 from pyiceberg.schema import Schema
 
-from frazil.minio.records.tables import API_SCHEMA, ERROR_SCHEMA, OLDER_AUDIT_SCHEMA, TableKind, table_kind
+from frazil.minio.records.kinds import TableKind
+from frazil.minio.records.tables import API_SCHEMA, ERROR_SCHEMA, OLDER_AUDIT_SCHEMA, table_kind
 
 _PATHS: dict[TableKind, tuple[str, ...]] = {
     "api": ("time", "name", "type", "bucket", "object", "callInfo.httpStatusCode", "node", "origin"),

@@ -4,8 +4,6 @@ Ids run in reading order, as the embedded catalog assigns them; another catalog 
 when it makes the table, so readers and writers take ids from the table.
 """
 
-from typing import Literal
-
 from pyiceberg.partitioning import PartitionField, PartitionSpec
 from pyiceberg.schema import Schema
 from pyiceberg.transforms import DayTransform, IdentityTransform
@@ -21,9 +19,7 @@ from pyiceberg.types import (
     TimestamptzType,
 )
 
-TableKind = Literal["api", "error", "audit"]
-
-TABLE_NAMES: dict[TableKind, str] = {"api": "apilogs", "error": "errorlogs", "audit": "auditlogs"}
+from frazil.minio.records.kinds import TableKind
 
 TABLE_PROPERTIES: dict[str, str] = {
     "format-version": "2",
