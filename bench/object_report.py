@@ -4,87 +4,50 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from bench.markdown import count, markdown_table, memory
+from bench.markdown import count, markdown_columns, markdown_table, memory
 from bench.results import ObjectDrain, ObjectRate
 
 
 def object_drains(drains: Sequence[ObjectDrain]) -> str:
     """A table with a row for each topic that was full."""
-    headers = (
-        "Objects",
-        "records",
-        "rec/s",
-        "warm rec/s",
-        "records per CPU-s",
-        "warm records per CPU-s",
-        "objects",
-        "objects/s",
-        "bytes",
-        "write p99",
-        "peak PSS",
-        "records stored",
-    )
-    return markdown_table(
-        headers,
-        (
-            (
-                one.title,
-                f"{one.records:,}",
-                f"{one.records / one.seconds:,.0f}",
-                count(one.warm_rate),
-                f"{one.records / one.cpu_s:,.0f}",
-                count(one.warm_per_cpu_s),
-                f"{one.objects:,}",
-                f"{one.objects / one.seconds:,.0f}",
-                memory(one.bytes),
-                f"{one.write_p99_s * 1000:.0f} ms",
-                memory(one.peak_pss),
-                "exact" if one.exact else "**wrong**",
-            )
-            for one in drains
-        ),
+    return markdown_columns(
+        drains,
+        ("Objects", lambda one: one.title),
+        ("records", lambda one: f"{one.records:,}"),
+        ("rec/s", lambda one: f"{one.records / one.seconds:,.0f}"),
+        ("warm rec/s", lambda one: count(one.warm_rate)),
+        ("records per CPU-s", lambda one: f"{one.records / one.cpu_s:,.0f}"),
+        ("warm records per CPU-s", lambda one: count(one.warm_per_cpu_s)),
+        ("objects", lambda one: f"{one.objects:,}"),
+        ("objects/s", lambda one: f"{one.objects / one.seconds:,.0f}"),
+        ("bytes", lambda one: memory(one.bytes)),
+        ("write p99", lambda one: f"{one.write_p99_s * 1000:.0f} ms"),
+        ("peak PSS", lambda one: memory(one.peak_pss)),
+        ("records stored", lambda one: "exact" if one.exact else "**wrong**"),
     )
 
 
 def object_rates(rates: Sequence[ObjectRate]) -> str:
     """A table with a row for each steady rate."""
-    headers = (
-        "Objects",
-        "rec/s",
-        "records",
-        "p50",
-        "p99",
-        "max",
-        "warm p99",
-        "write p99",
-        "warm write p99",
-        "objects",
-        "cores",
-        "peak PSS",
-        "slowest production",
-        "records stored",
-    )
-    return markdown_table(
-        headers,
+    return markdown_columns(
+        rates,
+        ("Objects", lambda one: one.title),
+        ("rec/s", lambda one: f"{one.rate:,}"),
+        ("records", lambda one: f"{one.records:,}"),
+        ("p50", lambda one: f"{one.p50_s:.2f} s"),
+        ("p99", lambda one: f"{one.p99_s:.2f} s"),
+        ("max", lambda one: f"{one.max_s:.2f} s"),
+        ("warm p99", lambda one: "–" if one.warm_p99_s is None else f"{one.warm_p99_s:.2f} s"),
+        ("write p99", lambda one: f"{one.write_p99_s * 1000:.0f} ms"),
         (
-            (
-                one.title,
-                f"{one.rate:,}",
-                f"{one.records:,}",
-                f"{one.p50_s:.2f} s",
-                f"{one.p99_s:.2f} s",
-                f"{one.max_s:.2f} s",
-                "–" if one.warm_p99_s is None else f"{one.warm_p99_s:.2f} s",
-                f"{one.write_p99_s * 1000:.0f} ms",
-                "–" if one.warm_write_p99_s is None else f"{one.warm_write_p99_s * 1000:.0f} ms",
-                f"{one.objects:,}",
-                f"{one.cores:.2f}",
-                memory(one.peak_pss),
-                f"{one.producer_delay_s:.2f} s",
-                "exact" if one.exact else "**wrong**",
-            )
-            for one in rates
+            "warm write p99",
+            lambda one: "–" if one.warm_write_p99_s is None else f"{one.warm_write_p99_s * 1000:.0f} ms",
         ),
+        ("objects", lambda one: f"{one.objects:,}"),
+        ("cores", lambda one: f"{one.cores:.2f}"),
+        ("peak PSS", lambda one: memory(one.peak_pss)),
+        ("slowest production", lambda one: f"{one.producer_delay_s:.2f} s"),
+        ("records stored", lambda one: "exact" if one.exact else "**wrong**"),
     )
 
 

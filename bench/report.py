@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from itertools import groupby
 
-from bench.markdown import count, markdown_table, memory
+from bench.markdown import count, markdown_columns, markdown_table, memory
 from bench.object_report import beside_the_seed, object_drains, object_rates
 from bench.results import Cdc, Drain, IdleWorker, Latency, ManyConnectors, Results, Snapshot, Spread, Upsert, typical
 
@@ -123,208 +123,117 @@ def _rows(runs: Sequence[Drain]) -> str:
 
 
 def _limits(results: Results) -> str:
-    headers = ("Reader", "Records", "records per CPU-s", "parse, µs per record", "Parquet, µs per record")
-    return markdown_table(
-        headers,
-        (
-            (
-                limit.title,
-                f"{limit.records:,}",
-                f"{limit.per_cpu_s:,.0f}",
-                f"{limit.parse_cpu_s / limit.records * 1e6:.2f}",
-                f"{limit.write_cpu_s / limit.records * 1e6:.2f}",
-            )
-            for limit in results.limits
-        ),
+    return markdown_columns(
+        results.limits,
+        ("Reader", lambda limit: limit.title),
+        ("Records", lambda limit: f"{limit.records:,}"),
+        ("records per CPU-s", lambda limit: f"{limit.per_cpu_s:,.0f}"),
+        ("parse, µs per record", lambda limit: f"{limit.parse_cpu_s / limit.records * 1e6:.2f}"),
+        ("Parquet, µs per record", lambda limit: f"{limit.write_cpu_s / limit.records * 1e6:.2f}"),
     )
 
 
 def _latencies(latencies: Sequence[Latency]) -> str:
-    headers = (
-        "System",
-        "rec/s",
-        "records",
-        "p50",
-        "p99",
-        "max",
-        "last row after the end",
-        "cores",
-        "peak PSS",
-        "commits",
-        "slowest production",
-        "rows",
-    )
-    return markdown_table(
-        headers,
-        (
-            (
-                one.title,
-                f"{one.rate:,}",
-                f"{one.records:,}",
-                f"{one.p50_s:.2f} s",
-                f"{one.p99_s:.2f} s",
-                f"{one.max_s:.2f} s",
-                f"{one.last_s:.2f} s",
-                f"{one.cores:.2f}",
-                memory(one.peak_pss),
-                f"{one.snapshots:,}",
-                f"{one.producer_delay_s:.2f} s",
-                "exact" if one.exact else f"**{one.rows:,}**",
-            )
-            for one in latencies
-        ),
+    return markdown_columns(
+        latencies,
+        ("System", lambda one: one.title),
+        ("rec/s", lambda one: f"{one.rate:,}"),
+        ("records", lambda one: f"{one.records:,}"),
+        ("p50", lambda one: f"{one.p50_s:.2f} s"),
+        ("p99", lambda one: f"{one.p99_s:.2f} s"),
+        ("max", lambda one: f"{one.max_s:.2f} s"),
+        ("last row after the end", lambda one: f"{one.last_s:.2f} s"),
+        ("cores", lambda one: f"{one.cores:.2f}"),
+        ("peak PSS", lambda one: memory(one.peak_pss)),
+        ("commits", lambda one: f"{one.snapshots:,}"),
+        ("slowest production", lambda one: f"{one.producer_delay_s:.2f} s"),
+        ("rows", lambda one: "exact" if one.exact else f"**{one.rows:,}**"),
     )
 
 
 def _questions(results: Results) -> str:
-    headers = ("Question", "rows", "files", "files read", "answer", "`frazil sql`, start to end")
-    return markdown_table(
-        headers,
-        (
-            (
-                one.title,
-                f"{one.rows:,}",
-                f"{one.files:,}",
-                f"{one.read:,}",
-                f"{one.seconds:.2f} s",
-                f"{one.program_s:.2f} s",
-            )
-            for one in results.questions
-        ),
+    return markdown_columns(
+        results.questions,
+        ("Question", lambda one: one.title),
+        ("rows", lambda one: f"{one.rows:,}"),
+        ("files", lambda one: f"{one.files:,}"),
+        ("files read", lambda one: f"{one.read:,}"),
+        ("answer", lambda one: f"{one.seconds:.2f} s"),
+        ("`frazil sql`, start to end", lambda one: f"{one.program_s:.2f} s"),
     )
 
 
 def _many(several: Sequence[ManyConnectors]) -> str:
-    headers = (
-        "Connectors",
-        "all RUNNING",
-        "cores, idle",
-        "cores, 10 records/s each",
-        "last row visible",
-        "threads",
-        "open files",
-    )
-    return markdown_table(
-        headers,
-        (
-            (
-                str(one.connectors),
-                f"{one.running_s:.1f} s",
-                f"{one.idle_cores:.3f}",
-                f"{one.busy_cores:.2f}",
-                f"{one.drained_s:.1f} s",
-                f"{one.threads:,}",
-                f"{one.descriptors:,}",
-            )
-            for one in several
-        ),
+    return markdown_columns(
+        several,
+        ("Connectors", lambda one: str(one.connectors)),
+        ("all RUNNING", lambda one: f"{one.running_s:.1f} s"),
+        ("cores, idle", lambda one: f"{one.idle_cores:.3f}"),
+        ("cores, 10 records/s each", lambda one: f"{one.busy_cores:.2f}"),
+        ("last row visible", lambda one: f"{one.drained_s:.1f} s"),
+        ("threads", lambda one: f"{one.threads:,}"),
+        ("open files", lambda one: f"{one.descriptors:,}"),
     )
 
 
 def _workers(workers: Sequence[IdleWorker]) -> str:
-    headers = (
-        "System",
-        "REST ready",
-        "first connector RUNNING",
-        "slowest of the others",
-        "cores, 3 connectors",
-        "PSS, 3 connectors",
-        "list of 30, p99",
-        "with states, p99",
-        "stopped",
-    )
-    return markdown_table(
-        headers,
-        (
-            (
-                one.title,
-                f"{one.ready_s:.1f} s",
-                f"{one.first_running_s:.2f} s",
-                f"{one.slowest_running_s:.2f} s",
-                f"{one.cores:.3f}",
-                memory(one.pss),
-                f"{one.list_p99_s * 1000:.1f} ms",
-                f"{one.status_p99_s * 1000:.1f} ms",
-                f"{one.stop_s:.1f} s",
-            )
-            for one in workers
-        ),
+    return markdown_columns(
+        workers,
+        ("System", lambda one: one.title),
+        ("REST ready", lambda one: f"{one.ready_s:.1f} s"),
+        ("first connector RUNNING", lambda one: f"{one.first_running_s:.2f} s"),
+        ("slowest of the others", lambda one: f"{one.slowest_running_s:.2f} s"),
+        ("cores, 3 connectors", lambda one: f"{one.cores:.3f}"),
+        ("PSS, 3 connectors", lambda one: memory(one.pss)),
+        ("list of 30, p99", lambda one: f"{one.list_p99_s * 1000:.1f} ms"),
+        ("with states, p99", lambda one: f"{one.status_p99_s * 1000:.1f} ms"),
+        ("stopped", lambda one: f"{one.stop_s:.1f} s"),
     )
 
 
 def _upserts(upserts: Sequence[Upsert]) -> str:
-    headers = (
-        "Way",
-        "rows",
-        "changes",
-        "until visible",
-        "CPU per round",
-        "peak PSS",
-        "files at the end",
-        "rows at the end",
-    )
-    return markdown_table(
-        headers,
-        (
-            (
-                one.mode,
-                f"{one.rows:,}",
-                f"{one.changes:,}",
-                ", ".join(f"{seconds:.1f} s" for seconds in one.seconds),
-                f"{one.cpu_s:.1f} s",
-                memory(one.peak_pss),
-                f"{one.files:,}",
-                f"{one.live:,}, exact",
-            )
-            for one in upserts
-        ),
+    return markdown_columns(
+        upserts,
+        ("Way", lambda one: one.mode),
+        ("rows", lambda one: f"{one.rows:,}"),
+        ("changes", lambda one: f"{one.changes:,}"),
+        ("until visible", lambda one: ", ".join(f"{seconds:.1f} s" for seconds in one.seconds)),
+        ("CPU per round", lambda one: f"{one.cpu_s:.1f} s"),
+        ("peak PSS", lambda one: memory(one.peak_pss)),
+        ("files at the end", lambda one: f"{one.files:,}"),
+        ("rows at the end", lambda one: f"{one.live:,}, exact"),
     )
 
 
 def _cdc(runs: Sequence[Cdc]) -> str:
-    headers = (
-        *("Way", "rows", "changes", "rate", "p50", "p99", "changes per CPU-s", "commits", "written", "amplified"),
-        *("read before", "read after"),
-    )
-    return markdown_table(
-        headers,
-        (
-            (
-                one.mode,
-                f"{one.rows:,}",
-                f"{one.changes:,}",
-                f"{one.changes / one.seconds:,.0f}/s",
-                f"{one.p50_s:.1f} s",
-                f"{one.p99_s:.1f} s",
-                f"{one.changes / one.cpu_s:,.0f}",
-                f"{one.commits:,}",
-                f"{one.written / (1 << 20):,.1f} MiB",
-                f"{one.written / one.changed:,.1f} times",
-                f"{one.fresh_s:.2f} s",
-                f"{one.read_s:.2f} s",
-            )
-            for one in runs
-        ),
+    return markdown_columns(
+        runs,
+        ("Way", lambda one: one.mode),
+        ("rows", lambda one: f"{one.rows:,}"),
+        ("changes", lambda one: f"{one.changes:,}"),
+        ("rate", lambda one: f"{one.changes / one.seconds:,.0f}/s"),
+        ("p50", lambda one: f"{one.p50_s:.1f} s"),
+        ("p99", lambda one: f"{one.p99_s:.1f} s"),
+        ("changes per CPU-s", lambda one: f"{one.changes / one.cpu_s:,.0f}"),
+        ("commits", lambda one: f"{one.commits:,}"),
+        ("written", lambda one: f"{one.written / (1 << 20):,.1f} MiB"),
+        ("amplified", lambda one: f"{one.written / one.changed:,.1f} times"),
+        ("read before", lambda one: f"{one.fresh_s:.2f} s"),
+        ("read after", lambda one: f"{one.read_s:.2f} s"),
     )
 
 
 def _snapshots(runs: Sequence[Snapshot]) -> str:
-    headers = ("Way", "rows", "seconds", "rows/s", "rows/s inside", "rows per CPU-s", "peak PSS", "rows")
-    return markdown_table(
-        headers,
-        (
-            (
-                one.title,
-                f"{one.rows:,}",
-                f"{one.seconds:.1f} s",
-                f"{one.rows / one.seconds:,.0f}",
-                f"{one.rows / one.inside:,.0f}",
-                f"{one.rows / one.cpu_s:,.0f}",
-                memory(one.peak_pss),
-                "exact",
-            )
-            for one in runs
-        ),
+    return markdown_columns(
+        runs,
+        ("Way", lambda one: one.title),
+        ("rows", lambda one: f"{one.rows:,}"),
+        ("seconds", lambda one: f"{one.seconds:.1f} s"),
+        ("rows/s", lambda one: f"{one.rows / one.seconds:,.0f}"),
+        ("rows/s inside", lambda one: f"{one.rows / one.inside:,.0f}"),
+        ("rows per CPU-s", lambda one: f"{one.rows / one.cpu_s:,.0f}"),
+        ("peak PSS", lambda one: memory(one.peak_pss)),
+        ("rows", lambda one: "exact"),
     )
 
 
