@@ -7,10 +7,9 @@ import os
 import signal
 import subprocess
 import sys
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
@@ -18,6 +17,7 @@ from urllib.parse import parse_qs, urlsplit
 import yaml
 
 from tests.waits import PATIENCE_S
+from tests.web import Handler, served
 
 FIELDS = {"status.podIP": "127.0.0.1", "metadata.name": ""}
 
@@ -37,19 +37,13 @@ class Kubernetes:
     @contextmanager
     def running(self) -> Iterator[str]:
         """Gives the address for SPARK_MASTER."""
-        server = ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
-        server.daemon_threads = True
-        thread = threading.Thread(target=server.serve_forever, daemon=True)
-        thread.start()
-        try:
-            yield f"k8s://http://127.0.0.1:{server.server_address[1]}"
-        finally:
-            for process in self.processes.values():
-                process.kill()
-                process.wait(PATIENCE_S)
-            server.shutdown()
-            server.server_close()
-            thread.join(PATIENCE_S)
+        with served(self._handler()) as url:
+            try:
+                yield f"k8s://{url}"
+            finally:
+                for process in self.processes.values():
+                    process.kill()
+                    process.wait(PATIENCE_S)
 
     def end(self, name: str) -> None:
         """What a drain does to a pod first."""
@@ -86,55 +80,44 @@ class Kubernetes:
     def _handler(self) -> type[BaseHTTPRequestHandler]:
         world = self
 
-        class Handler(BaseHTTPRequestHandler):
+        class Api(Handler):
             protocol_version = "HTTP/1.1"
 
-            def log_message(self, format: str, *args: object) -> None:
-                """Nothing."""
-
-            def answer(self, code: int, body: object) -> None:
-                content = json.dumps(body).encode()
-                self.send_response(code)
-                self.send_header("Content-Type", "application/json")
-                self.send_header("Content-Length", str(len(content)))
-                self.end_headers()
-                self.wfile.write(content)
-
-            def body(self) -> Any:
-                return json.loads(self.rfile.read(int(self.headers.get("Content-Length", 0))) or b"{}")
+            def tell(self, code: int, body: object) -> None:
+                self.answer(code, json.dumps(body).encode())
 
             def do_POST(self) -> None:
-                made = self.body()
+                made = json.loads(self.body())
                 world.asked.append(f"POST {self.path}")
                 if made["kind"] == "Pod":
                     world.create(made)
                 else:
                     world.others.append(made)
-                self.answer(201, made)
+                self.tell(201, made)
 
             def do_GET(self) -> None:
                 url = urlsplit(self.path)
                 world.asked.append(f"GET {url.path}")
                 if "watch" in parse_qs(url.query):
-                    self.answer(200, {})
+                    self.tell(200, {})
                 elif url.path.endswith("/pods"):
                     items = [world.described(name) for name in list(world.pods)]
                     metadata = {"resourceVersion": "1"}
-                    self.answer(200, {"kind": "PodList", "apiVersion": "v1", "metadata": metadata, "items": items})
+                    self.tell(200, {"kind": "PodList", "apiVersion": "v1", "metadata": metadata, "items": items})
                 else:
                     name = url.path.rpartition("/")[2]
                     metadata = {"name": name, "uid": "of-the-driver", "namespace": "streams"}
-                    self.answer(200, {"kind": "Pod", "apiVersion": "v1", "metadata": metadata})
+                    self.tell(200, {"kind": "Pod", "apiVersion": "v1", "metadata": metadata})
 
             def do_DELETE(self) -> None:
                 self.body()
                 world.asked.append(f"DELETE {urlsplit(self.path).path}")
-                self.answer(200, {"kind": "Status", "apiVersion": "v1", "status": "Success"})
+                self.tell(200, {"kind": "Status", "apiVersion": "v1", "status": "Success"})
 
             def do_PATCH(self) -> None:
-                made = yaml.safe_load(self.rfile.read(int(self.headers.get("Content-Length", 0))))
+                made = yaml.safe_load(self.body())
                 world.asked.append(f"PATCH {urlsplit(self.path).path}")
                 world.others.append(made)
-                self.answer(200, made)
+                self.tell(200, made)
 
-        return Handler
+        return Api

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import os
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import ThreadingHTTPServer
 from typing import Any
 
 from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2 import ExportMetricsServiceRequest
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
+
+from tests.web import Handler, running
 
 
 class Receiver(ThreadingHTTPServer):
@@ -32,11 +33,11 @@ class Receiver(ThreadingHTTPServer):
         return found
 
 
-class _Handler(BaseHTTPRequestHandler):
+class _Handler(Handler):
     server: Receiver
 
     def do_POST(self) -> None:
-        body = self.rfile.read(int(self.headers["Content-Length"]))
+        body = self.body()
         self.server.headers.append(dict(self.headers))
         {"/v1/traces": self._take_spans, "/v1/metrics": self._take_metrics}[self.path](body)
         self.send_response(200)
@@ -59,23 +60,15 @@ class _Handler(BaseHTTPRequestHandler):
     def _note(self, resource: Any) -> None:
         self.server.resources.append({one.key: one.value.string_value for one in resource.attributes})
 
-    def log_message(self, format: str, *args: Any) -> None:
-        pass
-
 
 @contextmanager
 def receiving() -> Iterator[Receiver]:
     """A receiver until the end of the block, which leaves the process' variables of OpenTelemetry as they were."""
     before = {name: text for name, text in os.environ.items() if name.startswith("OTEL_")}
-    server = Receiver()
-    thread = threading.Thread(target=server.serve_forever)
-    thread.start()
     try:
-        yield server
+        with running(Receiver()) as server:
+            yield server
     finally:
-        server.shutdown()
-        server.server_close()
-        thread.join()
         for name in [name for name in os.environ if name.startswith("OTEL_")]:
             del os.environ[name]
         os.environ.update(before)

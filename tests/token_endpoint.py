@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import base64
 import json
-import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 from urllib.parse import parse_qs
 
 from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import padding, rsa
+
+from tests.web import Handler, running, server_of, url_of
 
 CLIENT, CLIENT_SECRET, SCOPE = "frazil-client", "token-secret-4711", "kafka"
 _LIFETIME_S = 300
@@ -27,12 +27,12 @@ class TokenEndpoint:
         self.given: list[str] = []
         endpoint = self
 
-        class Handler(BaseHTTPRequestHandler):
+        class Tokens(Handler):
             def do_GET(self) -> None:
                 self._reply(200, endpoint.keys())
 
             def do_POST(self) -> None:
-                body = self.rfile.read(int(self.headers["content-length"])).decode()
+                body = self.body().decode()
                 kind, _, login = self.headers.get("authorization", "").partition(" ")
                 wanted = base64.b64encode(f"{CLIENT}:{CLIENT_SECRET}".encode()).decode()
                 form = parse_qs(body)
@@ -44,18 +44,10 @@ class TokenEndpoint:
                 self._reply(200, {"access_token": token, "token_type": "Bearer", "expires_in": _LIFETIME_S})
 
             def _reply(self, status: int, document: Any) -> None:
-                content = json.dumps(document).encode()
-                self.send_response(status)
-                self.send_header("content-type", "application/json")
-                self.send_header("content-length", str(len(content)))
-                self.end_headers()
-                self.wfile.write(content)
+                self.answer(status, json.dumps(document).encode())
 
-            def log_message(self, format: str, *args: object) -> None:
-                """What the clients ask for is in `given`."""
-
-        self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        base = f"http://127.0.0.1:{self.server.server_address[1]}"
+        self.server = server_of(Tokens)
+        base = url_of(self.server)
         self.token_url, self.keys_url = f"{base}/token", f"{base}/keys"
 
     def token(self, scope: str) -> str:
@@ -75,14 +67,8 @@ class TokenEndpoint:
 @contextmanager
 def token_endpoint() -> Iterator[TokenEndpoint]:
     endpoint = TokenEndpoint()
-    thread = threading.Thread(target=endpoint.server.serve_forever, daemon=True)
-    thread.start()
-    try:
+    with running(endpoint.server):
         yield endpoint
-    finally:
-        endpoint.server.shutdown()
-        endpoint.server.server_close()
-        thread.join()
 
 
 def _json(document: Any) -> bytes:

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import json
-import threading
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -25,6 +23,7 @@ from frazil.clients.catalog_properties import without_code
 from frazil.connectors.iceberg.spark.runtime import spark_properties
 from frazil.connectors.iceberg.table.write import DataFileWriter
 from frazil.errors import ConfigError
+from tests.web import Handler, served
 
 
 class Bomb:
@@ -72,26 +71,16 @@ def answers() -> Answers:
 def uri(answers: Answers) -> Iterator[str]:
     """A catalog that gives the answers."""
 
-    class Handler(BaseHTTPRequestHandler):
+    class Catalog(Handler):
         def _answer(self) -> None:
-            self.rfile.read(int(self.headers.get("Content-Length", 0)))
-            body = json.dumps(answers.config if self.path.startswith("/v1/config") else answers.table).encode()
-            self.send_response(200)
-            self.send_header("Content-Length", str(len(body)))
-            self.end_headers()
-            self.wfile.write(body)
+            self.body()
+            known = answers.config if self.path.startswith("/v1/config") else answers.table
+            self.answer(200, json.dumps(known).encode())
 
         do_GET = do_POST = _answer
 
-        def log_message(self, *args: Any) -> None:
-            """Say nothing."""
-
-    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
-        thread = threading.Thread(target=server.serve_forever, args=(0.01,))
-        thread.start()
-        yield f"http://127.0.0.1:{server.server_port}"
-        server.shutdown()
-        thread.join()
+    with served(Catalog) as url:
+        yield url
 
 
 @pytest.fixture(autouse=True)

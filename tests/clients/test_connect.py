@@ -1,7 +1,5 @@
 from __future__ import annotations
 
-import http.server
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -15,6 +13,7 @@ from frazil.minio.deployment.connectors import connectors
 from frazil.stack.ports import unused
 from tests.rest_worker import rest_worker
 from tests.waits import eventually
+from tests.web import Handler, served
 
 CONFIG = connectors(Settings({}))["iceberg-sink-apilogs"]
 NAME = "odd name/ä?#%"
@@ -64,26 +63,12 @@ def test_no_worker() -> None:
 def answering(status: int, body: bytes) -> Iterator[str]:
     """Another server on the port: answers everything in the same way."""
 
-    class Handler(http.server.BaseHTTPRequestHandler):
+    class Answering(Handler):
         def do_GET(self) -> None:
-            self.send_response(status)
-            self.send_header("Content-Length", str(len(body)))
-            self.end_headers()
-            self.wfile.write(body)
+            self.answer(status, body)
 
-        def log_message(self, format: str, *args: object) -> None:
-            return
-
-    server = http.server.ThreadingHTTPServer((LOOPBACK, 0), Handler)
-    server.daemon_threads = False
-    thread = threading.Thread(target=server.serve_forever)
-    thread.start()
-    try:
-        yield f"http://{LOOPBACK}:{server.server_address[1]}"
-    finally:
-        server.shutdown()
-        thread.join()
-        server.server_close()
+    with served(Answering) as url:
+        yield url
 
 
 @pytest.mark.parametrize(

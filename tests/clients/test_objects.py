@@ -5,11 +5,8 @@ from __future__ import annotations
 import base64
 import io
 import pickle
-import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import replace
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
@@ -19,6 +16,7 @@ from frazil.clients import objects
 from frazil.clients.object_store import ObjectStoreConfig
 from frazil.clients.objects import ObjectStore
 from frazil.errors import ConfigError, ServiceUnavailable, StoreUnavailable
+from tests.web import Handler, running, server_of, url_of
 
 CONFIG = ObjectStoreConfig("b", "r", "http://127.0.0.1:1", access_key="AK", secret_key="topsecret")
 
@@ -117,15 +115,11 @@ class Answers:
         self.encryption: list[str] = []
         answers = self
 
-        class Handler(BaseHTTPRequestHandler):
+        class Store(Handler):
             protocol_version = "HTTP/1.1"
 
-            def log_message(self, format: str, *args: object) -> None:
-                """The test's own asserts say what happened."""
-
             def _answer(self) -> None:
-                body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
-                answers.requests.append((f"{self.command} {self.path}", body))
+                answers.requests.append((f"{self.command} {self.path}", self.body()))
                 answers.encryption.append(self.headers.get("x-amz-server-side-encryption-customer-algorithm", ""))
                 answers.keys.append(self.headers.get("Authorization", "").partition("Credential=")[2].partition("/")[0])
                 wanted = answers.wanted.pop(0) if answers.wanted else "ok"
@@ -139,20 +133,8 @@ class Answers:
 
             do_GET = do_PUT = do_POST = do_DELETE = _answer
 
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        url = f"http://127.0.0.1:{self._server.server_port}"
-        self.config = replace(CONFIG, endpoint=url, backoff_ms=1, part_bytes=100)
-
-    @contextmanager
-    def running(self) -> Iterator[Answers]:
-        thread = threading.Thread(target=self._server.serve_forever, daemon=True)
-        thread.start()
-        try:
-            yield self
-        finally:
-            self._server.shutdown()
-            self._server.server_close()
-            thread.join()
+        self.server = server_of(Store)
+        self.config = replace(CONFIG, endpoint=url_of(self.server), backoff_ms=1, part_bytes=100)
 
 
 _OK = (
@@ -163,8 +145,9 @@ _OK = (
 
 @pytest.fixture
 def answers() -> Iterator[Answers]:
-    with Answers().running() as running:
-        yield running
+    found = Answers()
+    with running(found.server):
+        yield found
 
 
 def put(answers: Answers, data: bytes, **changes: object) -> None:

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import resource
-import threading
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
-from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -19,6 +17,7 @@ from frazil.doctor.finding import Finding, Look
 from frazil.environment.settings import LOOPBACK, Settings
 from frazil.stack.ports import unused
 from tests.isolation import isolated_settings
+from tests.web import Handler, served
 
 
 @pytest.fixture
@@ -54,7 +53,7 @@ def test_open_files(look: Look, monkeypatch: pytest.MonkeyPatch, limit: tuple[in
     assert one(machine.open_files(look)).level == level
 
 
-class Clock(BaseHTTPRequestHandler):
+class Clock(Handler):
     """Answers with a date that is off."""
 
     off = timedelta()
@@ -63,9 +62,6 @@ class Clock(BaseHTTPRequestHandler):
         self.send_response_only(403)
         self.send_header("Date", format_datetime(datetime.now(UTC) + self.off, usegmt=True))
         self.end_headers()
-
-    def log_message(self, format: str, *args: object) -> None:
-        """Say nothing."""
 
 
 @pytest.mark.parametrize(
@@ -78,16 +74,9 @@ class Clock(BaseHTTPRequestHandler):
 )
 def test_clocks_apart(look: Look, off: int, level: str, what: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Clock, "off", timedelta(seconds=off))
-    server = HTTPServer((LOOPBACK, 0), Clock)
-    thread = threading.Thread(target=server.serve_forever)
-    thread.start()
-    try:
-        settings = Settings({**look.settings.env, "MINIO_ENDPOINT": f"http://{LOOPBACK}:{server.server_port}"})
+    with served(Clock) as url:
+        settings = Settings({**look.settings.env, "MINIO_ENDPOINT": url})
         found = one(machine.clock(Look(settings, ConfigProviders())))
-    finally:
-        server.shutdown()
-        thread.join()
-        server.server_close()
     assert (found.level, what in found.what) == (level, True), found
 
 

@@ -3,9 +3,7 @@ from __future__ import annotations
 import base64
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from threading import Thread
 
 import pytest
 import trustme
@@ -15,6 +13,7 @@ from frazil.environment.settings import Settings
 from frazil.errors import ConfigError, QueryError, ServiceUnavailable
 from frazil.sql.trino import TrinoEngine, plain, reading
 from tests.sql.tls import TlsProxy
+from tests.web import Handler, served
 
 
 def engine(url: str, **env: str) -> TrinoEngine:
@@ -53,26 +52,13 @@ def test_a_server_that_is_not_trino(body: bytes) -> None:
 def running_server(body: bytes) -> Iterator[str]:
     """A web server that answers everything with one page."""
 
-    class Handler(BaseHTTPRequestHandler):
+    class Page(Handler):
         def do_POST(self) -> None:
-            self.rfile.read(int(self.headers["Content-Length"]))
-            self.send_response(200)
-            self.send_header("Content-Type", "application/json")
-            self.send_header("Content-Length", str(len(body)))
-            self.end_headers()
-            self.wfile.write(body)
+            self.body()
+            self.answer(200, body)
 
-        def log_message(self, format: str, *args: object) -> None:
-            """Nothing of it is shown."""
-
-    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
-        thread = Thread(target=server.serve_forever)
-        thread.start()
-        try:
-            yield f"http://127.0.0.1:{server.server_port}"
-        finally:
-            server.shutdown()
-            thread.join()
+    with served(Page) as url:
+        yield url
 
 
 def test_a_statement_that_writes_is_refused_before_the_server_is_asked(

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import ssl
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 
 import httpx
 import trustme
 
 from frazil.environment.settings import LOOPBACK
 from tests.waits import PATIENCE_S
+from tests.web import Handler, running, server_of, url_of
 
 _DROPPED = ("content-length", "transfer-encoding", "content-encoding", "connection")
 
@@ -30,22 +30,18 @@ class TlsProxy:
         self._upstream = upstream
         proxy = self
 
-        class Handler(BaseHTTPRequestHandler):
+        class Forwarding(Handler):
             protocol_version = "HTTP/1.1"
 
-            def log_message(self, format: str, *args: object) -> None:
-                """The test's own asserts say what happened."""
-
             def _handle(self) -> None:
-                proxy.answer(self, self.rfile.read(int(self.headers.get("Content-Length", 0))))
+                proxy.answer(self, self.body())
 
             do_GET = do_POST = do_DELETE = _handle
 
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         issuer.issue_cert(LOOPBACK).configure_cert(context)
-        self._server = ThreadingHTTPServer((LOOPBACK, 0), Handler)
-        self._server.socket = context.wrap_socket(self._server.socket, server_side=True, do_handshake_on_connect=False)
-        self.url = f"https://{LOOPBACK}:{self._server.server_port}"
+        self._server = server_of(Forwarding, context)
+        self.url = url_of(self._server)
 
     def answer(self, handler: BaseHTTPRequestHandler, body: bytes) -> None:
         self.seen.append(f"{handler.command} {handler.path}")
@@ -62,14 +58,8 @@ class TlsProxy:
 
     @contextmanager
     def running(self) -> Iterator[TlsProxy]:
-        thread = threading.Thread(target=self._server.serve_forever)
-        thread.start()
-        try:
+        with running(self._server):
             yield self
-        finally:
-            self._server.shutdown()
-            thread.join()
-            self._server.server_close()
 
 
 def _send(handler: BaseHTTPRequestHandler, status: int, headers: dict[str, str], body: bytes) -> None:

@@ -3,10 +3,9 @@ from __future__ import annotations
 import os
 import ssl
 from collections.abc import Iterator
-from functools import partial
-from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from http.server import SimpleHTTPRequestHandler
 from pathlib import Path
-from threading import Thread
+from typing import Any
 
 import pytest
 import trustme
@@ -15,6 +14,7 @@ from frazil.errors import StackError
 from frazil.stack.ivy import retrieve
 from frazil.stack.java import find_java
 from tests.stack.repository import Repository
+from tests.web import Handler, running, server_of
 
 
 @pytest.fixture(scope="module")
@@ -103,20 +103,16 @@ def behind_tls(tmp_path: Path) -> Iterator[tuple[Path, Path]]:
     issuer.cert_pem.write_to_path(tmp_path / "issuer.pem")
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     issuer.issue_cert("localhost").configure_cert(context)
-    server = ThreadingHTTPServer(("127.0.0.1", 0), partial(Quiet, directory=str(tmp_path / "repository")))
-    server.socket = context.wrap_socket(server.socket, server_side=True)
-    Thread(target=server.serve_forever, daemon=True).start()
-    text = repository.settings.read_text()
-    place = f"https://localhost:{server.server_port}"
-    repository.settings.write_text(text.replace((tmp_path / "repository").as_uri(), place))
-    yield repository.settings, tmp_path / "issuer.pem"
-    server.shutdown()
-    server.server_close()
 
+    class Files(Handler, SimpleHTTPRequestHandler):
+        def __init__(self, *request: Any) -> None:
+            super().__init__(*request, directory=str(tmp_path / "repository"))
 
-class Quiet(SimpleHTTPRequestHandler):
-    def log_message(self, format: str, *args: object) -> None:
-        """The test's own asserts say what happened."""
+    with running(server_of(Files, context)) as server:
+        text = repository.settings.read_text()
+        place = f"https://localhost:{server.server_port}"
+        repository.settings.write_text(text.replace((tmp_path / "repository").as_uri(), place))
+        yield repository.settings, tmp_path / "issuer.pem"
 
 
 @pytest.mark.parametrize("variable", ["SSL_CERT_FILE", "REQUESTS_CA_BUNDLE"])

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import http.server
 import json
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
 from frazil.clients.registry.client import registry_client
-from frazil.environment.settings import LOOPBACK
 from frazil.pipeline.schemas import converter
+from tests import web
 
 UNKNOWN = 404, {"error_code": 40403, "message": "Schema not found"}
 
@@ -34,28 +32,13 @@ def served(answers: dict[str, Any]) -> Iterator[Registry]:
     registry_client.cache_clear()
     registry = Registry(answers)
 
-    class Handler(http.server.BaseHTTPRequestHandler):
+    class Answering(web.Handler):
         def do_GET(self) -> None:
             registry.asked.append(self.path)
             registry.seen = dict(self.headers)
             found = registry.answers.get(self.path, UNKNOWN)
             status, body = found if isinstance(found, tuple) else (200, found)
-            content = body if isinstance(body, bytes) else json.dumps(body).encode()
-            self.send_response(status)
-            self.send_header("Content-Length", str(len(content)))
-            self.end_headers()
-            self.wfile.write(content)
+            self.answer(status, body if isinstance(body, bytes) else json.dumps(body).encode())
 
-        def log_message(self, format: str, *args: Any) -> None:
-            """Print nothing."""
-
-    server = http.server.ThreadingHTTPServer((LOOPBACK, 0), Handler)
-    registry.url = f"http://{LOOPBACK}:{server.server_port}"
-    thread = threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True)
-    thread.start()
-    try:
+    with web.served(Answering) as registry.url:
         yield registry
-    finally:
-        server.shutdown()
-        server.server_close()
-        thread.join()

@@ -6,11 +6,11 @@ import http.client
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from typing import Literal
 from urllib.parse import urlsplit
 
-from frazil.environment.settings import LOOPBACK
+from tests.web import Handler, running, server_of, url_of
 
 Fault = Literal[
     "pass",
@@ -50,20 +50,16 @@ class CatalogProxy:
         self._upstream = urlsplit(catalog_uri).netloc
         proxy = self
 
-        class Handler(BaseHTTPRequestHandler):
+        class Forwarding(Handler):
             protocol_version = "HTTP/1.1"
 
-            def log_message(self, format: str, *args: object) -> None:
-                """The test's own asserts say what happened."""
-
             def _handle(self) -> None:
-                body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
-                proxy.answer(self, body)
+                proxy.answer(self, self.body())
 
             do_GET = do_POST = do_HEAD = do_DELETE = _handle
 
-        self._server = ThreadingHTTPServer((LOOPBACK, 0), Handler)
-        self.uri = f"http://{LOOPBACK}:{self._server.server_port}"
+        self._server = server_of(Forwarding)
+        self.uri = url_of(self._server)
 
     def answer(self, handler: BaseHTTPRequestHandler, body: bytes) -> None:
         is_commit = handler.command == "POST" and b'"updates"' in body
@@ -112,15 +108,11 @@ class CatalogProxy:
 
     @contextmanager
     def running(self) -> Iterator[CatalogProxy]:
-        thread = threading.Thread(target=self._server.serve_forever)
-        thread.start()
-        try:
-            yield self
-        finally:
-            self.let_go()
-            self._server.shutdown()
-            thread.join()
-            self._server.server_close()
+        with running(self._server):
+            try:
+                yield self
+            finally:
+                self.let_go()
 
 
 def _send(handler: BaseHTTPRequestHandler, status: int, body: bytes, encoding: str = "identity") -> None:

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-import http.server
 import json
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -14,9 +12,10 @@ from botocore.auth import SigV4Auth
 from botocore.awsrequest import AWSRequest
 from botocore.credentials import Credentials
 
-from frazil.environment.settings import LOOPBACK, Settings
+from frazil.environment.settings import Settings
 from frazil.errors import ConfigError, ServiceUnavailable, TerminalError
 from frazil.minio.deployment.deploy import create_warehouse, has_warehouse_api
+from tests.web import Handler, served
 
 Seen = list[dict[str, object]]
 
@@ -38,32 +37,17 @@ def signature_is_valid(headers: dict[str, str], path: str, body: bytes) -> bool:
 def aistor(answers: list[tuple[int, bytes]]) -> Iterator[tuple[str, Seen]]:
     seen: Seen = []
 
-    class Handler(http.server.BaseHTTPRequestHandler):
+    class Warehouses(Handler):
         def do_POST(self) -> None:
-            body = self.rfile.read(int(self.headers["Content-Length"]))
+            body = self.body()
             headers = {name.lower(): value for name, value in self.headers.items()}
             hashed = headers.get("x-amz-content-sha256") == hashlib.sha256(body).hexdigest()
             valid = hashed and signature_is_valid(headers, self.path, body)
             seen.append({"path": self.path, "body": json.loads(body), "valid": valid})
-            status, text = answers[len(seen) - 1] if valid else (403, b"signature mismatch")
-            self.send_response(status)
-            self.send_header("Content-Length", str(len(text)))
-            self.end_headers()
-            self.wfile.write(text)
+            self.answer(*(answers[len(seen) - 1] if valid else (403, b"signature mismatch")))
 
-        def log_message(self, format: str, *args: object) -> None:
-            return
-
-    server = http.server.ThreadingHTTPServer((LOOPBACK, 0), Handler)
-    server.daemon_threads = False
-    thread = threading.Thread(target=server.serve_forever)
-    thread.start()
-    try:
-        yield f"http://{LOOPBACK}:{server.server_address[1]}", seen
-    finally:
-        server.shutdown()
-        thread.join()
-        server.server_close()
+    with served(Warehouses) as url:
+        yield url, seen
 
 
 def settings(endpoint: str, secret: str = "secret") -> Settings:  # noqa: S107

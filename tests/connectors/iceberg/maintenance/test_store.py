@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import os
-import threading
 import time
 from collections.abc import Iterator
 from email.utils import formatdate
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
@@ -23,6 +21,7 @@ from frazil.connectors.iceberg.maintenance.orphans import old_files, remove_meta
 from frazil.connectors.iceberg.maintenance.policy import DAY_MS, HOUR_MS, Policy
 from frazil.errors import ServiceUnavailable, TerminalError
 from tests.connectors.iceberg.conftest import SIMPLE
+from tests.web import Handler, served
 
 NOW_MS = 1_800_000_000_000
 
@@ -63,7 +62,7 @@ def skew() -> list[float]:
 
 @pytest.fixture
 def endpoint(skew: list[float]) -> Iterator[str]:
-    class Handler(BaseHTTPRequestHandler):
+    class Store(Handler):
         def date_time_string(self, timestamp: float | None = None) -> str:
             return formatdate(time.time() + skew[0], usegmt=True)
 
@@ -71,15 +70,8 @@ def endpoint(skew: list[float]) -> Iterator[str]:
             self.send_response(403)
             self.end_headers()
 
-        def log_message(self, *args: object) -> None:
-            """Say nothing."""
-
-    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
-        thread = threading.Thread(target=server.serve_forever, args=(0.01,))
-        thread.start()
-        yield f"http://127.0.0.1:{server.server_port}"
-        server.shutdown()
-        thread.join()
+    with served(Store) as url:
+        yield url
 
 
 def test_the_time_is_that_of_the_store(endpoint: str, skew: list[float]) -> None:
