@@ -6,6 +6,7 @@ a row that is not is taken out of its file again.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 
 import numpy as np
@@ -34,20 +35,17 @@ class ChangeFileWriter:
         return ChangeWriter(self.rows.open(), self.keys)
 
 
-class ChangeWriter:
-    """Collects changes, and writes the rows that they give."""
+class CollectingWriter(ABC):
+    """Collects changes, and hands on what they give before it is encoded or stored."""
 
-    def __init__(self, files: PartitionedWriter, keys: tuple[Path, ...]) -> None:
-        self._files = files
-        self._keys = keys
+    def __init__(self, to: PartitionedWriter | CollectingWriter) -> None:
+        self._to = to
         self._collected: list[pa.Table] = []
         self._collected_bytes = 0
-        self._sorted_out: list[pa.Table] = []
-        self._changes: pa.Table | None = None
 
     @property
     def waiting_bytes(self) -> int:
-        return self._collected_bytes + self._files.waiting_bytes
+        return self._collected_bytes + self._to.waiting_bytes
 
     def add(self, table: pa.Table) -> None:
         """Take changes: rows of the table's Arrow schema with DELETED and the columns of PLACE."""
@@ -56,18 +54,43 @@ class ChangeWriter:
 
     def encode_largest(self) -> None:
         """Turn collected rows into Parquet in memory."""
-        self._sort_out()
-        self._files.encode_largest()
+        self._hand_all_on()
+        self._to.encode_largest()
 
     def rehearse(self) -> None:
         """Do what `close` does, but for storing files."""
-        self._sort_out()
-        self._files.rehearse()
+        self._hand_all_on()
+        self._to.rehearse()
 
     def close(self) -> list[DataFile]:
         """Write what waits; the files are durable on return. Raises as `PartitionedWriter.close` does."""
-        self._sort_out()
-        files = self._files.close()
+        self._hand_all_on()
+        return self._to.close()
+
+    def _hand_all_on(self) -> None:
+        if self._collected:
+            table = pa.concat_tables(self._collected)
+            self._collected, self._collected_bytes = [], 0
+            self._hand_on(table)
+
+    @abstractmethod
+    def _hand_on(self, table: pa.Table) -> None:
+        """Hand on what changes give."""
+
+
+class ChangeWriter(CollectingWriter):
+    """Writes the rows that changes give."""
+
+    def __init__(self, files: PartitionedWriter, keys: tuple[Path, ...]) -> None:
+        super().__init__(files)
+        self._files = files
+        self._keys = keys
+        self._sorted_out: list[pa.Table] = []
+        self._changes: pa.Table | None = None
+
+    def close(self) -> list[DataFile]:
+        """See `CollectingWriter`; `changes` is complete then."""
+        files = super().close()
         if self._sorted_out:
             table = pa.concat_tables(self._sorted_out)
             paths = pa.array([file.file_path for file in files], pa.string())
@@ -82,12 +105,8 @@ class ChangeWriter:
         """
         return self._changes
 
-    def _sort_out(self) -> None:
+    def _hand_on(self, table: pa.Table) -> None:
         """Hand the last change of each key and partition on to the files."""
-        if not self._collected:
-            return
-        table = pa.concat_tables(self._collected)
-        self._collected, self._collected_bytes = [], 0
         codes = Keys(columns_of(table, self._keys)).codes
         table = table.take(pa.array(last_in_partition(codes, table.select(PLACE))))
         kept = pc.invert(table.column(DELETED))

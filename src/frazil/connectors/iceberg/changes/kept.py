@@ -11,7 +11,7 @@ from pyiceberg.manifest import DataFile
 from pyiceberg.schema import Schema
 from pyiceberg.table import Table
 
-from frazil.connectors.iceberg.changes.changes import ChangeFileWriter, ChangeWriter
+from frazil.connectors.iceberg.changes.changes import ChangeFileWriter, ChangeWriter, CollectingWriter
 from frazil.connectors.iceberg.changes.match import Candidate, Lookup, look_up, with_gone
 from frazil.connectors.iceberg.changes.merge import candidates, look_up_all, rewrites
 from frazil.connectors.iceberg.changes.row_level import RowLevelOperation, check_mode
@@ -157,40 +157,13 @@ class HistoryFileWriter:
         return HistoryWriter(self.changes.open(), Versions(self.schema, self.keys, before))
 
 
-class HistoryWriter:
-    """Collects changes, and writes the versions that they begin and end."""
+class HistoryWriter(CollectingWriter):
+    """Writes the versions that changes begin and end."""
 
     def __init__(self, rows: ChangeWriter, versions: Versions) -> None:
+        super().__init__(rows)
         self._rows, self._versions = rows, versions
-        self._collected: list[pa.Table] = []
-        self._collected_bytes = 0
         self.changes = rows.changes
 
-    @property
-    def waiting_bytes(self) -> int:
-        return self._collected_bytes + self._rows.waiting_bytes
-
-    def add(self, table: pa.Table) -> None:
-        """Take changes, as `ChangeWriter` does."""
-        self._collected.append(table)
-        self._collected_bytes += table.nbytes
-
-    def encode_largest(self) -> None:
-        """Turn collected changes into Parquet in memory."""
-        self._follow()
-        self._rows.encode_largest()
-
-    def rehearse(self) -> None:
-        """Do what `close` does, but for storing files."""
-        self._follow()
-        self._rows.rehearse()
-
-    def close(self) -> list[DataFile]:
-        """Write what waits; the files are durable on return. Raises as `PartitionedWriter.close` does."""
-        self._follow()
-        return self._rows.close()
-
-    def _follow(self) -> None:
-        if self._collected:
-            self._rows.add(self._versions.follow(pa.concat_tables(self._collected)))
-            self._collected, self._collected_bytes = [], 0
+    def _hand_on(self, table: pa.Table) -> None:
+        self._rows.add(self._versions.follow(table))
