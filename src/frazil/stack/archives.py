@@ -1,6 +1,6 @@
 """Services on disk that come as archives: downloaded and unpacked once into the cache.
 
-`locks/<name>.txt` has one line `org:name:version[:classifier]@ext sha256 bytes` per archive; `frazil.stack.lock` renews
+`locks/<name>.txt` has one line `org:name:version[:classifier]@ext sha256 bytes` per archive; `scripts.jar_locks` renews
 it. The folder is complete or absent: it is unpacked elsewhere, after its checksums were compared, and renamed.
 """
 

@@ -1,6 +1,6 @@
 """The jars that the stack runs on: exact artifacts with checksums, downloaded once into the cache.
 
-Every set has a lock file in `locks/` with one line `org:name:version[:classifier] sha256` per jar; `frazil.stack.lock`
+Every set has a lock file in `locks/` with one line `org:name:version[:classifier] sha256` per jar; `scripts.jar_locks`
 renews them. A set is complete or absent: it is built in a temporary folder, verified and renamed.
 """
 

@@ -1,4 +1,4 @@
-"""Renews the lock files of the jar sets: `python -m frazil.stack.lock [SET…]` after a change of `versions.py`.
+"""Renews the lock files of the jar sets: `python -m scripts.jar_locks [SET…]` after a change of `versions.py`.
 
 Resolves each set's roots with their dependencies and writes what came out, with checksums, to `locks/<set>.txt`. The
 sets of `ARCHIVES` are archives, `trino-java` is a Python package.
@@ -175,7 +175,7 @@ _OF_THE_RUNTIME = (
     "at.yawk.lz4:",
     "org.xerial.snappy:",
 )
-_NOTE = "# Written by `python -m frazil.stack.lock`.\n"
+_NOTE = "# Written by `python -m scripts.jar_locks`.\n"
 
 
 def renew(name: str, settings: Settings) -> Path:
