@@ -16,7 +16,7 @@ from bench.results import Latency
 from bench.sampling import cpu_between
 from bench.systems import System
 from bench.tables import Commit
-from frazil.clients.kafka.produce import produce
+from frazil.clients.kafka.produce import RecordProducer
 from frazil.environment.settings import Settings
 from frazil.errors import TerminalError
 from frazil.minio.generators.generate import records
@@ -82,7 +82,8 @@ def latencies(
 
 def _produce(bootstrap: str, topic: str, pace: Pace, values: Iterator[bytes], count: int) -> float:
     """When the broker had acknowledged the last record. Raises TerminalError when it has fewer than `count`."""
-    acknowledged = produce(bootstrap, topic, pace(values), count)
+    with RecordProducer(bootstrap) as producer:
+        acknowledged = producer.send(topic, pace(values), count)
     if acknowledged != count:
         raise TerminalError(f"{topic}: only {acknowledged:,} of {count:,} records were produced")
     return time.time()

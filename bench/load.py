@@ -11,7 +11,7 @@ from itertools import islice
 from typing import Literal
 
 from bench.environment import Show
-from frazil.clients.kafka.produce import produce
+from frazil.clients.kafka.produce import RecordProducer
 from frazil.clients.kafka.topics import ensure_topics
 from frazil.environment.settings import Settings
 from frazil.errors import TerminalError
@@ -72,13 +72,10 @@ def create_topic(settings: Settings, topic: str, partitions: int = PARTITIONS) -
 def fill(settings: Settings, topic: str, values: Iterable[bytes], count: int, show: Show) -> None:
     """Create a topic and produce `count` records into it. Raises TerminalError when the records are fewer."""
     create_topic(settings, topic)
-    acknowledged = produce(
-        settings.bootstrap_servers,
-        topic,
-        values,
-        count,
-        lambda done: show(f"producing to {topic}: {done:,} of {count:,} records"),
-    )
+    with RecordProducer(settings.bootstrap_servers) as producer:
+        acknowledged = producer.send(
+            topic, values, count, lambda done: show(f"producing to {topic}: {done:,} of {count:,} records")
+        )
     if acknowledged != count:
         raise TerminalError(f"{topic} has {acknowledged:,} records instead of {count:,}; nothing was measured")
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -26,6 +26,7 @@ from frazil.clients.connect import ConnectClient
 from frazil.clients.kafka import groups as kafka_groups
 from frazil.clients.kafka import offsets as kafka_offsets
 from frazil.clients.kafka import topics as kafka_topics
+from frazil.clients.kafka.produce import RecordProducer
 from frazil.clients.kafka.security import secured
 from frazil.environment.settings import Settings
 from frazil.stack.ports import unused
@@ -83,6 +84,14 @@ def send(bootstrap: str, topic: str, records: Iterable[bytes | None], **message:
                 producer.poll(0.1)
         producer.poll(0)
     assert producer.flush(30) == 0
+
+
+def produce(
+    bootstrap: str, topic: str, records: Iterable[bytes], total: int, on_progress: Callable[[int], None] | None = None
+) -> int:
+    """Produce records as the verbs do."""
+    with RecordProducer(bootstrap) as producer:
+        return producer.send(topic, records, total, on_progress)
 
 
 class Transactions:

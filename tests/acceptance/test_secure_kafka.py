@@ -20,11 +20,10 @@ from frazil.clients.kafka import client as kafka_client
 from frazil.clients.kafka import groups as kafka_groups
 from frazil.clients.kafka import offsets as kafka_offsets
 from frazil.clients.kafka import topics as kafka_topics
-from frazil.clients.kafka.produce import produce
 from frazil.environment.settings import Settings
 from frazil.errors import ServiceUnavailable
 from frazil.stack.local import LocalStack
-from tests.harness import EVENTS, Pipe, event, messages, own_worker
+from tests.harness import EVENTS, Pipe, event, messages, own_worker, produce
 from tests.isolation import isolated_settings
 from tests.rest_worker import rest_worker
 from tests.secure_kafka import USER_PASSWORD, SecureKafka, secure_kafka

@@ -9,13 +9,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from frazil.clients.kafka import topics as kafka_topics
-from frazil.clients.kafka.produce import produce
 from frazil.clients.kafka.ranges import FETCH, Range, RangeReader
 from frazil.clients.kafka.security import secured
 from frazil.errors import PositionLost, ServiceUnavailable
 from frazil.pipeline import source
 from frazil.pipeline.source import Source, check_progress, dealt, divided, ranges_between
 from frazil.stack.local import LocalStack
+from tests.harness import produce
 from tests.pipeline.letters.messages import message
 
 LENGTHS = st.lists(st.integers(1, 40), min_size=1, max_size=12)

@@ -5,10 +5,10 @@ import threading
 import pytest
 
 from frazil.clients.kafka.groups import set_group_offsets
-from frazil.clients.kafka.produce import produce
 from frazil.clients.kafka.topics import ensure_topics
 from frazil.stack.local import LocalStack
 from tests.cli.connect.conftest import SINK, Program
+from tests.harness import produce
 from tests.waits import PATIENCE_S, eventually
 
 pytestmark = pytest.mark.stack

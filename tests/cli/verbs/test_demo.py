@@ -14,13 +14,12 @@ from frazil.cli.main import app
 from frazil.cli.ui.program import PROGRAM
 from frazil.cli.verbs.demo import behind, next_steps
 from frazil.clients.connect import ConnectClient
-from frazil.clients.kafka.produce import produce
 from frazil.environment.settings import Settings
 from frazil.errors import TerminalError
 from frazil.minio.deployment.deploy import deploy
 from frazil.stack.local import LocalStack
 from tests.cli.programs import finished, output_until, program
-from tests.harness import state_of
+from tests.harness import produce, state_of
 from tests.isolation import isolated_settings
 from tests.rest_worker import rest_worker
 from tests.waits import eventually

@@ -8,13 +8,14 @@ import pytest
 from confluent_kafka import Consumer, TopicPartition
 
 from frazil.clients.kafka.offsets import end_offsets
-from frazil.clients.kafka.produce import RecordProducer, produce
+from frazil.clients.kafka.produce import RecordProducer
 from frazil.clients.kafka.topics import ensure_topics
 from frazil.environment.settings import LOOPBACK
 from frazil.errors import NotFound, ServiceUnavailable, TerminalError
 from frazil.minio.generators.generate import records
 from frazil.stack.local import LocalStack
 from frazil.stack.ports import unused
+from tests.harness import produce
 
 pytestmark = pytest.mark.stack
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from types import TracebackType
 from typing import NamedTuple
 
 from confluent_kafka import KafkaError, KafkaException, Message
@@ -64,10 +63,8 @@ class RecordProducer:
         self._producer.__enter__()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._producer.__exit__(kind, error, trace)
+    def __exit__(self, *raised: object) -> None:
+        self._producer.__exit__(*raised)
 
     @property
     def acknowledged(self) -> int:
@@ -163,11 +160,3 @@ class RecordProducer:
                 "See `status` and `logs kafka`"
             )
         return TerminalError(f"Kafka at {self._bootstrap} refused topic `{topic}`: {error.str()}; {state}")
-
-
-def produce(
-    bootstrap: str, topic: str, records: Iterable[bytes], total: int, on_progress: Callable[[int], None] | None = None
-) -> int:
-    """Produce records to one topic with a producer of its own; see `RecordProducer.send`."""
-    with RecordProducer(bootstrap) as producer:
-        return producer.send(topic, records, total, on_progress)

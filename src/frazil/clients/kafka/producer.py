@@ -6,7 +6,6 @@ import threading
 import time
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from types import TracebackType
 from typing import Any
 
 from confluent_kafka import Producer
@@ -32,9 +31,7 @@ class PolledProducer:
         self._polling = self._thread.submit(self._poll)
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *raised: object) -> None:
         self._producer.purge()
         try:
             self.wait(_DROP_S)
