@@ -12,6 +12,7 @@ from frazil.declare.converters import JSON_CONVERTER, NULLS_TAKE_DEFAULTS
 from frazil.declare.definition import invalid_value
 from frazil.errors import ConfigError
 from frazil.text.java_regex import compile_java
+from frazil.text.lists import listed
 
 if TYPE_CHECKING:
     import psycopg
@@ -200,4 +201,4 @@ class Capture:
 
 def _matches(expressions: str, name: str) -> bool:
     """Whether one of the expressions, between commas, matches the whole name, in any case."""
-    return any(compile_java(f"(?i){one.strip()}").matches(name) for one in expressions.split(",") if one.strip())
+    return any(compile_java(f"(?i){one}").matches(name) for one in listed(expressions))

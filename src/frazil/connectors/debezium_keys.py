@@ -14,6 +14,7 @@ from frazil.declare.converters import JSON_CONVERTER, NULLS_TAKE_DEFAULTS, conve
 from frazil.declare.definition import invalid_config_message, invalid_value
 from frazil.errors import ConfigError
 from frazil.text.java_regex import compile_java
+from frazil.text.lists import listed
 
 _PACKAGE = "io.debezium.connector."
 _POSTGRES = f"{_PACKAGE}postgresql.PostgresConnector"
@@ -160,10 +161,10 @@ def _groups(config: Mapping[str, str]) -> Iterator[str]:
         found = _GROUP.fullmatch(name)
         if found is None or not prefix or "${" in text + prefix or text.startswith((".", "(", "[")):
             continue
-        tables = [one.strip() for one in config.get("table.include.list", "").split(",") if one.strip()]
+        tables = listed(config.get("table.include.list", ""))
         topics = [f"{prefix}.{table}".replace("\\", "") for table in tables]
         try:
-            expressions = [compile_java(one.strip()) for one in text.split(",") if one.strip()]
+            expressions = list(map(compile_java, listed(text)))
         except re.error:
             continue  # Kafka Connect refuses it
         if topics and not any(each.matches(topic) for each in expressions for topic in topics):

@@ -17,6 +17,7 @@ from frazil.console.source import Setting, source_page
 from frazil.declare.secrets import hide_secrets
 from frazil.engine.runner_api import Progress
 from frazil.errors import ConfigError, NotFound
+from frazil.text.lists import listed
 from frazil.worker.lifecycle.status import ConnectorInfo
 from frazil.worker.pages import WorkerView
 from frazil.worker.rest.masking import masked_value
@@ -121,5 +122,4 @@ def _traces(own: str | None, of_tasks: list[str | None]) -> list[str]:
 
 
 def _named_topics(config: Mapping[str, str]) -> list[str]:
-    named = [topic.strip() for topic in config.get("topics", "").split(",") if topic.strip()]
-    return named or [text for text in (config.get("topics.regex", ""),) if text]
+    return list(listed(config.get("topics", ""))) or [text for text in (config.get("topics.regex", ""),) if text]

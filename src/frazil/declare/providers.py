@@ -17,6 +17,7 @@ from typing import Protocol
 from frazil.declare.placeholders import Placeholder, placeholders, replace
 from frazil.declare.secrets import forms, hide, is_secret, secrets_of
 from frazil.errors import ConfigError
+from frazil.text.lists import listed
 
 PREFIX = "config.providers"
 _SHORTEST = 4
@@ -107,7 +108,7 @@ class ConfigProviders:
     @classmethod
     def load(cls, properties: Mapping[str, str], environ: Mapping[str, str]) -> ConfigProviders:
         """Providers from the worker's keys `config.providers` and below; raises ConfigError for a wrong one."""
-        names = [name.strip() for name in properties.get(PREFIX, "").split(",") if name.strip()]
+        names = listed(properties.get(PREFIX, ""))
         return cls({name: _provider(name, properties, environ) for name in names})
 
     def unknown(self, config: Mapping[str, str | None]) -> list[str]:
@@ -210,7 +211,7 @@ def _allowed(path: str, allowed: Iterable[Path]) -> Path:
 
 
 def _paths(parameters: Mapping[str, str]) -> tuple[Path, ...]:
-    texts = [text.strip() for text in parameters.get("allowed.paths", "").split(",") if text.strip()]
+    texts = listed(parameters.get("allowed.paths", ""))
     for text in texts:
         if not Path(text).is_absolute() or not Path(text).exists():
             raise ConfigError(f"allowed.paths has {text}, which is no absolute path of something that exists")

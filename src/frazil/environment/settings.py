@@ -22,6 +22,7 @@ from frazil.environment.paths import expanded
 from frazil.environment.urls import check_url
 from frazil.environment.variables import VARIABLES
 from frazil.errors import ConfigError
+from frazil.text.lists import listed
 from frazil.text.near import nearest
 
 
@@ -293,7 +294,7 @@ class Settings:
     @property
     def python_modules(self) -> tuple[str, ...]:
         """Modules whose functions connectors may name."""
-        return tuple(filter(None, map(str.strip, self.text("FRAZIL_PYTHON_MODULES").split(","))))
+        return listed(self.text("FRAZIL_PYTHON_MODULES"))
 
     @property
     def sql_files(self) -> Path | None:

@@ -12,6 +12,7 @@ from frazil.environment.bootstrap import is_security
 from frazil.environment.settings import LOOPBACK, Settings
 from frazil.errors import FrazilError, ServiceUnavailable
 from frazil.text.instants import shown
+from frazil.text.lists import listed
 
 if TYPE_CHECKING:
     from frazil.declare.providers import ConfigProviders
@@ -205,7 +206,7 @@ def _connectors(
                     )
                 )
                 created = config.get("iceberg.tables.auto-create-enabled", "false").lower() == "true"
-                for table in filter(None, map(str.strip, config.get("iceberg.tables", "").split(","))):
+                for table in listed(config.get("iceberg.tables", "")):
                     tables[table] = tables.get(table, False) or not created
     except FrazilError as error:
         found.errors.append(str(error))

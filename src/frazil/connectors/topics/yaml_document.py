@@ -9,6 +9,7 @@ from pathlib import Path
 import yaml
 
 from frazil.errors import ConfigError
+from frazil.text.lists import listed
 from frazil.text.near import nearest
 
 _VARIABLE = re.compile(r"\$\{([A-Z_][A-Z0-9_]*)(?::([^}]*))?\}")
@@ -112,7 +113,7 @@ class Section:
         """A list of texts, also as one text with commas."""
         found = self._members.get(name)
         if found is None or not isinstance(found[1], yaml.SequenceNode):
-            return tuple(part.strip() for part in (self.text(name) or "").split(",") if part.strip())
+            return listed(self.text(name) or "")
         texts = []
         for node in found[1].value:
             if not isinstance(node, yaml.ScalarNode) or _is_null(node):

@@ -8,6 +8,7 @@ from frazil.declare.definition import Parsed, invalid_value
 from frazil.declare.placeholders import has_placeholder
 from frazil.pipeline.convert.infer import Path
 from frazil.pipeline.types import Type
+from frazil.text.lists import listed
 
 _DEFAULT_PARTITIONS = "iceberg.tables.default-partition-by"
 _PARTITIONS = "iceberg.table.*.partition-by"
@@ -59,11 +60,7 @@ def creation(parsed: Parsed) -> Creation:
     return Creation(
         partition_terms(parsed.text(_DEFAULT_PARTITIONS)),
         {table: partition_terms(text) for table, text in parsed.members(_PARTITIONS).items()},
-        _names(parsed.text(_DEFAULT_IDS)),
-        {table: _names(text) for table, text in parsed.members(_IDS).items()},
+        listed(parsed.text(_DEFAULT_IDS)),
+        {table: listed(text) for table, text in parsed.members(_IDS).items()},
         {name: text.strip() for name, text in parsed.members(TABLE_PROPERTIES).items()},
     )
-
-
-def _names(text: str) -> tuple[str, ...]:
-    return tuple(name.strip() for name in text.split(",") if name.strip())

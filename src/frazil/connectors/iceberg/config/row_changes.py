@@ -11,6 +11,7 @@ from frazil.pipeline.transforms.declaration import transform_chain, writes_opera
 from frazil.pipeline.transforms.formats.registry import FORMATS
 from frazil.pipeline.transforms.plugin import OPERATION
 from frazil.pipeline.transforms.registry import TRANSFORMATIONS
+from frazil.text.lists import listed
 
 UPSERT = "iceberg.tables.upsert-mode-enabled"
 AUTO_CREATE = "iceberg.tables.auto-create-enabled"
@@ -75,8 +76,8 @@ def check_row_changes(parsed: Parsed) -> None:
     if operation and not has_placeholder(operation) and not all(operation.split(".")):
         parsed.fail(CDC_FIELD, invalid_value(CDC_FIELD, operation, "A name in the path is empty"))
     own = parsed.members(_OWN_ID_COLUMNS)
-    named = {ID_COLUMNS: _items(parsed.text(ID_COLUMNS))} | {
-        f"iceberg.table.{table}.id-columns": _items(text) for table, text in own.items()
+    named = {ID_COLUMNS: listed(parsed.text(ID_COLUMNS))} | {
+        f"iceberg.table.{table}.id-columns": listed(text) for table, text in own.items()
     }
     for key, columns in named.items():
         if any(not all(column.split(".")) for column in columns if not has_placeholder(column)):
@@ -174,9 +175,9 @@ def row_changes(parsed: Parsed) -> RowChanges | None:
         return None
     if not operation and (events or writes_operation(parsed.config)):
         operation = ".".join(OPERATION)
-    own = {table: _paths(_items(text)) for table, text in parsed.members(_OWN_ID_COLUMNS).items()}
+    own = {table: _paths(listed(text)) for table, text in parsed.members(_OWN_ID_COLUMNS).items()}
     modes = {table: text.strip() for table, text in parsed.members(_OWN_MODES).items()}
-    path, ids = _path(operation) if operation else None, _paths(_items(parsed.text(ID_COLUMNS)))
+    path, ids = _path(operation) if operation else None, _paths(listed(parsed.text(ID_COLUMNS)))
     return RowChanges(path, ids, own, events, parsed.text(CDC_MODE), modes)
 
 
@@ -184,10 +185,6 @@ def changes_unnamed_rows(parsed: Parsed) -> bool:
     """Whether rows of a table change that are found by the identifier fields of the table alone."""
     changes = row_changes(parsed)
     return changes is not None and not all(map(changes.id_columns_of, parsed.items("iceberg.tables")))
-
-
-def _items(text: str) -> tuple[str, ...]:
-    return tuple(item for part in text.split(",") if (item := part.strip()))
 
 
 def _paths(columns: tuple[str, ...]) -> tuple[Path, ...]:

@@ -12,6 +12,7 @@ from pyiceberg.table.snapshots import Snapshot
 from pyiceberg.types import IcebergType, ListType, MapType, StructType
 
 from frazil.connectors.iceberg.table.commit import CONNECTOR, OFFSETS, summary_of
+from frazil.text.lists import listed
 
 _TOTALS = {
     "rows": "total-records",
@@ -93,7 +94,7 @@ def writers(table: Table, configs: Mapping[str, Mapping[str, str]]) -> list[str]
 
 def named_tables(config: Mapping[str, str]) -> list[str]:
     """Tables that a stored configuration names."""
-    return [name for name in map(str.strip, config.get("iceberg.tables", "").split(",")) if name]
+    return list(listed(config.get("iceberg.tables", "")))
 
 
 def own_properties(table: Table) -> dict[str, str]:

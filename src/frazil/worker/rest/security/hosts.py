@@ -14,6 +14,7 @@ from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from frazil.environment.listeners import Listener
+from frazil.text.lists import listed
 from frazil.worker.rest.error import error_response
 
 logger = logging.getLogger(__name__)
@@ -29,7 +30,7 @@ def allowed_hosts(listener: Listener, properties: Mapping[str, str]) -> frozense
     `properties` are the worker's keys. A listener that the network reaches is checked only when
     `frazil.rest.allowed.hosts` is set: what it is called there, nobody but its users can know.
     """
-    named = {name.strip().lower() for name in properties.get(ALLOWED, "").split(",") if name.strip()}
+    named = set(listed(properties.get(ALLOWED, "").lower()))
     if _ANY in named or not (named or listener.is_local):
         return None
     return frozenset({*named, listener.host.lower(), properties.get(_ADVERTISED, "").strip().lower()} - {""})

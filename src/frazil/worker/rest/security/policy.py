@@ -13,6 +13,7 @@ from starlette.middleware.cors import CORSMiddleware
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from frazil.errors import ConfigError
+from frazil.text.lists import listed
 from frazil.worker.rest.security.audit import Audit
 from frazil.worker.rest.security.hosts import HostCheck, OriginCheck
 from frazil.worker.rest.security.login import BasicAuthentication
@@ -49,8 +50,8 @@ class RestPolicy:
     @classmethod
     def load(cls, properties: Mapping[str, str], env: Mapping[str, str]) -> RestPolicy:
         """Load the policy from the keys of Kafka Connect's worker; raises ConfigError that names the wrong key."""
-        origins = _items(properties.get(ORIGIN, ""))
-        methods = tuple(method.upper() for method in _items(properties.get(METHODS, ""))) or _DEFAULT_METHODS
+        origins = listed(properties.get(ORIGIN, ""))
+        methods = tuple(method.upper() for method in listed(properties.get(METHODS, ""))) or _DEFAULT_METHODS
         return cls(Users.load(properties, env), origins, methods, _header_rules(properties.get(HEADERS, "")))
 
     def middleware(self, events: EventLog) -> list[Middleware]:
@@ -96,10 +97,6 @@ class _AnswerHeaders:
             await send(message)
 
         await self._app(scope, receive, send_with_headers)
-
-
-def _items(text: str) -> tuple[str, ...]:
-    return tuple(item.strip() for item in text.split(",") if item.strip())
 
 
 def _header_rules(text: str) -> tuple[HeaderRule, ...]:

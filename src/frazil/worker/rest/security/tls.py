@@ -10,6 +10,7 @@ import httpx
 
 from frazil.clients.kafka.certificates import Identity, identity, trusted
 from frazil.errors import ConfigError
+from frazil.text.lists import listed
 
 LISTENERS = "listeners.https."
 _VERSIONS = {"TLSv1.2": ssl.TLSVersion.TLSv1_2, "TLSv1.3": ssl.TLSVersion.TLSv1_3}
@@ -57,7 +58,7 @@ def worker_client(properties: Mapping[str, str]) -> httpx.Client:
 
 
 def _oldest(text: str, prefix: str) -> ssl.TLSVersion:
-    names = [name.strip() for name in text.split(",") if name.strip()]
+    names = listed(text)
     unknown = [name for name in names if name not in _VERSIONS]
     if unknown:
         raise ConfigError(f"{prefix}ssl.enabled.protocols has {unknown[0]}; there are {' and '.join(_VERSIONS)}")

@@ -16,6 +16,7 @@ from pathlib import Path
 import javaproperties
 
 from frazil.errors import ConfigError
+from frazil.text.lists import listed
 
 
 class Role(StrEnum):
@@ -97,7 +98,7 @@ class Users:
         Raises ConfigError for an extension that there is not, and for a file that cannot be used.
         """
         named = properties.get(USERS_FILE, "").strip()
-        extensions = [name.strip() for name in properties.get(EXTENSIONS, "").split(",") if name.strip()]
+        extensions = listed(properties.get(EXTENSIONS, ""))
         unknown = [name for name in extensions if name != _EXTENSION]
         if unknown:
             raise ConfigError(f"{EXTENSIONS} has {unknown[0]}; the only extension is {_EXTENSION}")
