@@ -33,8 +33,7 @@ from frazil.engine.runner import SinkRunner
 from frazil.errors import ServiceUnavailable
 from frazil.stack.local import LocalStack
 from tests.connectors.broker import BOOTSTRAP
-from tests.connectors.iceberg.conftest import SIMPLE
-from tests.connectors.iceberg.driver import record
+from tests.connectors.iceberg.driver import SIMPLE, record
 from tests.connectors.iceberg.memory import MemoryCatalog
 from tests.connectors.samples import MINIMAL_SINK
 from tests.engine.session import Session

@@ -13,16 +13,15 @@ from pyiceberg.manifest import DataFile
 from pyiceberg.partitioning import UNPARTITIONED_PARTITION_SPEC, PartitionSpec
 from pyiceberg.schema import Schema
 from pyiceberg.table import Table
-from pyiceberg.types import LongType, NestedField, StringType
 from pyspark.sql import SparkSession
 
 from frazil.clients.catalog import connect
 from frazil.connectors.iceberg.spark.runtime import IcebergRuntime
+from frazil.connectors.iceberg.table import attempts
 from frazil.connectors.iceberg.table.write import DataFileWriter
 from frazil.stack.local import LocalStack
+from tests.connectors.iceberg.driver import SIMPLE, TABLE, Memory, memory
 from tests.connectors.iceberg.proxy import CatalogProxy
-
-SIMPLE = Schema(NestedField(1, "id", LongType()), NestedField(2, "text", StringType()))
 
 
 def written(writer: DataFileWriter, table: pa.Table) -> list[DataFile]:
@@ -36,6 +35,26 @@ class MakeTable(Protocol):
     def __call__(
         self, schema: Schema = ..., spec: PartitionSpec = ..., properties: Mapping[str, str] = ...
     ) -> Table: ...
+
+
+@pytest.fixture
+def none() -> Iterator[Memory]:
+    """A broker, and a catalog in memory without tables."""
+    with memory({}) as made:
+        yield made
+
+
+@pytest.fixture
+def one() -> Iterator[Memory]:
+    """A broker, and a catalog in memory with one table."""
+    with memory({TABLE: SIMPLE}) as made:
+        yield made
+
+
+@pytest.fixture
+def quick_retries(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(attempts, "_FIRST_WAIT_S", 0.001)
+    monkeypatch.setattr(attempts, "_LONGEST_WAIT_S", 0.01)
 
 
 @pytest.fixture(scope="session")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterator
 from dataclasses import replace
 
 import numpy as np
@@ -39,12 +38,6 @@ from tests.connectors.iceberg.driver import (
     record,
     strays,
 )
-
-
-@pytest.fixture
-def one() -> Iterator[Memory]:
-    with memory({TABLE: SIMPLE}) as made:
-        yield made
 
 
 def test_a_null_for_a_required_field_of_a_schema_is_a_dead_letter_alone(one: Memory) -> None:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import datetime as dt
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from decimal import Decimal
 from typing import Any
 
 import pytest
 
 from frazil.errors import BadRecord
-from tests.connectors.iceberg.driver import CREATE, EVOLVE, TOLERANT, Driver, Memory, memory
+from tests.connectors.iceberg.driver import CREATE, EVOLVE, TOLERANT, Driver, Memory
 
 TABLE = "db.users"
 CONFIG = {
@@ -31,12 +31,6 @@ TYPES = {
 }
 
 Row = dict[str, str | None]
-
-
-@pytest.fixture
-def none() -> Iterator[Memory]:
-    with memory({}) as made:
-        yield made
 
 
 def canal(type_: str, *rows: Row, old: Sequence[Row] | None = None, **more: Any) -> bytes:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import random
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -24,19 +23,13 @@ from frazil.connectors.iceberg.tools.sample import sample
 from frazil.connectors.sink import Due
 from frazil.errors import BadRecord, ConfigError
 from frazil.pipeline.source_positions import Taken
-from tests.connectors.iceberg.driver import CREATE, EVOLVE, SIMPLE, TOLERANT, Driver, Memory, memory
+from tests.connectors.iceberg.driver import CREATE, EVOLVE, SIMPLE, TOLERANT, Driver, Memory
 
 TABLE = "db.users"
 USERS = Schema(
     NestedField(1, "id", LongType(), required=True), NestedField(2, "name", StringType()), identifier_field_ids=[1]
 )
 FORMAT = {"iceberg.tables": TABLE, "frazil.cdc.format": "debezium", **CREATE, **EVOLVE}
-
-
-@pytest.fixture
-def none() -> Iterator[Memory]:
-    with memory({}) as made:
-        yield made
 
 
 def key_of(number: int) -> bytes:

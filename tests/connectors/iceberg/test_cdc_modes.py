@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import random
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -20,12 +20,6 @@ from tests.connectors.iceberg.test_truncates import truncate
 APPEND, HISTORY = ({**FORMAT, "frazil.cdc.mode": mode} for mode in ("append", "history"))
 PLACEHOLDER = "__debezium_unavailable_value"
 FILES = ["copy-on-write", "merge-on-read"]
-
-
-@pytest.fixture
-def none() -> Iterator[Memory]:
-    with memory({}) as made:
-        yield made
 
 
 def at(ms: int | None) -> datetime | None:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import pytest
 
-from tests.connectors.iceberg.driver import CREATE, EVOLVE, TABLE, Driver, Memory, memory
+from tests.connectors.iceberg.driver import CREATE, EVOLVE, TABLE, Driver, Memory
 
 IDS = {"iceberg.tables.default-id-columns": "id"}
 UPSERT = {"iceberg.tables.upsert-mode-enabled": "true"}
@@ -41,12 +41,6 @@ def dms(operation: str, number: int, **row: Any) -> bytes:
 
 DEBEZIUM = [debezium("c", 1, name="a"), debezium("c", 2, name="b"), debezium("u", 1, name="c"), debezium("d", 1)]
 DMS = [dms("insert", 1, name="a"), dms("load", 2, name="b"), dms("update", 1, name="c"), dms("delete", 1)]
-
-
-@pytest.fixture
-def none() -> Iterator[Memory]:
-    with memory({}) as made:
-        yield made
 
 
 @pytest.mark.parametrize("mode", [UPSERT, CDC, {**UPSERT, **CDC}])

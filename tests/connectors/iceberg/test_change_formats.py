@@ -4,25 +4,18 @@ from __future__ import annotations
 
 import datetime as dt
 import json
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
 from frazil.connectors.iceberg.config.iceberg_sink import parse_iceberg_sink
 from frazil.errors import BadRecord
-from tests.connectors.iceberg.driver import CREATE, EVOLVE, Driver, Memory, memory
+from tests.connectors.iceberg.driver import CREATE, EVOLVE, Driver, Memory
 from tests.connectors.samples import MINIMAL_SINK
 
 TABLE = "db.users"
 CONFIG = {"iceberg.tables": TABLE, **CREATE, **EVOLVE}
 ID = {"iceberg.tables.default-id-columns": "id"}
-
-
-@pytest.fixture
-def none() -> Iterator[Memory]:
-    with memory({}) as made:
-        yield made
 
 
 def send(given: Memory, *events: tuple[Any, Any]) -> None:

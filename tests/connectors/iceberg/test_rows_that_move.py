@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
 
 from frazil.errors import BadRecord
-from tests.connectors.iceberg.driver import CREATE, EVOLVE, TOLERANT, Driver, Memory, memory
+from tests.connectors.iceberg.driver import CREATE, EVOLVE, TOLERANT, Driver, Memory
 
 TABLE = "db.users"
 FOLLOW = {"iceberg.tables": TABLE, "frazil.cdc.format": "debezium", **CREATE, **EVOLVE}
@@ -23,12 +23,6 @@ TRANSFORMED = {
 }
 
 Event = tuple[Any, Any]
-
-
-@pytest.fixture
-def none() -> Iterator[Memory]:
-    with memory({}) as made:
-        yield made
 
 
 def change(op: str, before: Any, after: Any, connector: str = "postgresql") -> Event:

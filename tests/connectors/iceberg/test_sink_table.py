@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
 
 import pytest
 from hypothesis import given
@@ -25,26 +24,12 @@ from tests.connectors.iceberg.driver import (
     CHANGES,
     CREATE,
     EVOLVE,
-    SIMPLE,
     TABLE,
     TOLERANT,
     Driver,
     Memory,
-    memory,
     record,
 )
-
-
-@pytest.fixture
-def one() -> Iterator[Memory]:
-    with memory({TABLE: SIMPLE}) as made:
-        yield made
-
-
-@pytest.fixture
-def none() -> Iterator[Memory]:
-    with memory({}) as made:
-        yield made
 
 
 def test_another_worker_that_has_committed_meanwhile_fences_this_one(one: Memory) -> None:

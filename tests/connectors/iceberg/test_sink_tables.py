@@ -20,7 +20,6 @@ from tests.connectors.iceberg.driver import (
     DYNAMIC,
     ROUTED,
     SIMPLE,
-    TABLE,
     TOLERANT,
     TWO,
     Driver,
@@ -32,20 +31,8 @@ from tests.connectors.iceberg.driver import (
 
 
 @pytest.fixture
-def one() -> Iterator[Memory]:
-    with memory({TABLE: SIMPLE}) as made:
-        yield made
-
-
-@pytest.fixture
 def two() -> Iterator[Memory]:
     with memory({"db.a": SIMPLE, "db.b": SIMPLE}) as made:
-        yield made
-
-
-@pytest.fixture
-def none() -> Iterator[Memory]:
-    with memory({}) as made:
         yield made
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from types import SimpleNamespace
 
 import pytest
@@ -25,21 +24,8 @@ from tests.connectors.iceberg.driver import (
     TOLERANT,
     Driver,
     Memory,
-    memory,
     record,
 )
-
-
-@pytest.fixture
-def one() -> Iterator[Memory]:
-    with memory({TABLE: SIMPLE}) as made:
-        yield made
-
-
-@pytest.fixture
-def none() -> Iterator[Memory]:
-    with memory({}) as made:
-        yield made
 
 
 def test_records_become_rows_and_the_position_is_in_the_table_and_in_the_group(one: Memory) -> None:

@@ -3,24 +3,17 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
 from frazil.errors import BadRecord
-from tests.connectors.iceberg.driver import Driver, Memory, memory
+from tests.connectors.iceberg.driver import Driver, Memory
 from tests.connectors.iceberg.test_cdc_format import FORMAT, TABLE, event, read, send, state
 from tests.connectors.iceberg.test_new_record_state import UNWRAP
 
 DEBEZIUM = {**UNWRAP, "transforms.unwrap.type": "io.tabular.iceberg.connect.transforms.DebeziumTransform"}
 KEYS = {"key.converter": "org.apache.kafka.connect.json.JsonConverter", "key.converter.schemas.enable": "false"}
-
-
-@pytest.fixture
-def none() -> Iterator[Memory]:
-    with memory({}) as made:
-        yield made
 
 
 def truncate(lsn: int, **more: Any) -> bytes:

@@ -38,7 +38,6 @@ from pyiceberg.types import (
 
 from frazil.connectors.iceberg.changes.changes import ChangeFileWriter
 from frazil.connectors.iceberg.changes.merge import MERGE_MODE, Merge, look_up_all, rewrites, sorted_out
-from frazil.connectors.iceberg.table import attempts
 from frazil.connectors.iceberg.table.commit import COMMIT_ID, OFFSETS, Commit, TableBranch
 from frazil.connectors.iceberg.table.schema import struct_of
 from frazil.connectors.iceberg.table.write import DataFileWriter
@@ -51,7 +50,7 @@ from frazil.pipeline.keys import Codes, Keys
 from tests.connectors.iceberg.conftest import MakeTable
 from tests.connectors.iceberg.proxy import CatalogProxy
 
-pytestmark = pytest.mark.stack
+pytestmark = [pytest.mark.stack, pytest.mark.usefixtures("quick_retries")]
 
 MODES = ("copy-on-write", "merge-on-read")
 ME = "iceberg-sink-test"
@@ -62,12 +61,6 @@ PEOPLE = Schema(
     identifier_field_ids=[1],
 )
 BY_CITY = PartitionSpec(PartitionField(3, 1000, IdentityTransform(), "city"))
-
-
-@pytest.fixture(autouse=True)
-def quick_retries(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(attempts, "_FIRST_WAIT_S", 0.001)
-    monkeypatch.setattr(attempts, "_LONGEST_WAIT_S", 0.01)
 
 
 @pytest.fixture(params=MODES)

@@ -14,7 +14,8 @@ from pyiceberg.table import Table
 from frazil.connectors.iceberg.maintenance.policy import Policy, Step, StepResult
 from frazil.connectors.iceberg.table.commit import OFFSETS, TableBranch, history, summary_of
 from frazil.errors import ConfigError, NotFound
-from tests.connectors.iceberg.conftest import SIMPLE, MakeTable
+from tests.connectors.iceberg.conftest import MakeTable
+from tests.connectors.iceberg.driver import SIMPLE
 from tests.connectors.iceberg.maintenance.conftest import BY_DAY, CONNECTOR, EVENTS, Maintain, Writer
 
 pytestmark = pytest.mark.spark

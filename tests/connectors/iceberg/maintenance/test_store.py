@@ -20,7 +20,7 @@ from frazil.connectors.iceberg.maintenance import store_clock
 from frazil.connectors.iceberg.maintenance.orphans import old_files, remove_metadata
 from frazil.connectors.iceberg.maintenance.policy import DAY_MS, HOUR_MS, Policy
 from frazil.errors import ServiceUnavailable, TerminalError
-from tests.connectors.iceberg.conftest import SIMPLE
+from tests.connectors.iceberg.driver import SIMPLE
 from tests.web import Handler, served
 
 NOW_MS = 1_800_000_000_000

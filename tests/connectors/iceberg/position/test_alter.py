@@ -1,18 +1,12 @@
 from __future__ import annotations
 
-import uuid
-
 import pytest
-from confluent_kafka import Producer, TopicPartition
-from confluent_kafka.admin import AdminClient
 from pyiceberg.table import Table
 
 from frazil.clients.kafka import groups as kafka_groups
-from frazil.clients.kafka import topics as kafka_topics
 from frazil.connectors.iceberg.config.iceberg_sink import IcebergSinkConfig, iceberg_sink_config
 from frazil.connectors.iceberg.position import start_position
 from frazil.connectors.iceberg.position.alter import alter_positions, moved
-from frazil.connectors.iceberg.table import attempts
 from frazil.connectors.iceberg.table.commit import ALTERED, Commit, Floor, TableBranch
 from frazil.connectors.positions import KafkaIdentity
 from frazil.errors import CommitConflict, CommitStateUnknown, ConfigError
@@ -21,7 +15,6 @@ from frazil.stack.local import LocalStack
 from tests.connectors.iceberg.conftest import MakeTable
 from tests.connectors.iceberg.proxy import CatalogProxy
 from tests.connectors.samples import MINIMAL_SINK
-from tests.waits import PATIENCE_S
 
 ME = "altered"
 
@@ -44,31 +37,7 @@ def test_ids_of_another_cluster_count_once_nothing_old_remains() -> None:
     assert moved(Floor(), {("a", 0): 2}, frozenset(), now).identity == now
 
 
-@pytest.fixture
-def bootstrap(stack: LocalStack) -> str:
-    return stack.settings.bootstrap_servers
-
-
-@pytest.fixture
-def topic(bootstrap: str) -> str:
-    """Two partitions of ten records each; the second begins at offset 4."""
-    name = f"alter-{uuid.uuid4()}"
-    kafka_topics.ensure_topics(bootstrap, {name: (2, {})})
-    producer = Producer({"bootstrap.servers": bootstrap})
-    for partition in range(2):
-        for _ in range(10):
-            producer.produce(name, b"x", partition=partition)
-    assert producer.flush(20) == 0
-    admin = AdminClient({"bootstrap.servers": bootstrap})
-    for future in admin.delete_records([TopicPartition(name, 1, 4)]).values():
-        future.result(PATIENCE_S)
-    return name
-
-
-@pytest.fixture(autouse=True)
-def quick_retries(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(attempts, "_FIRST_WAIT_S", 0.001)
-    monkeypatch.setattr(attempts, "_LONGEST_WAIT_S", 0.01)
+pytestmark = pytest.mark.usefixtures("quick_retries")
 
 
 class Connector:

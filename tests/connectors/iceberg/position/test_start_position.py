@@ -5,7 +5,6 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from confluent_kafka import Producer, TopicPartition
 from confluent_kafka.admin import AdminClient
 
 from frazil.clients.kafka import client as kafka_client
@@ -17,36 +16,11 @@ from frazil.connectors.iceberg.table.commit import Floor
 from frazil.connectors.positions import KafkaIdentity
 from frazil.errors import NotFound, PositionLost, ServiceUnavailable
 from frazil.pipeline.offsets import Offsets
-from frazil.stack.local import LocalStack
+from tests.connectors.iceberg.position.conftest import make
 from tests.harness import Transactions
 from tests.waits import PATIENCE_S, eventually
 
 pytestmark = pytest.mark.stack
-
-
-@pytest.fixture
-def bootstrap(stack: LocalStack) -> str:
-    return stack.settings.bootstrap_servers
-
-
-@pytest.fixture
-def topic(bootstrap: str) -> str:
-    """Two partitions of ten records each; the second begins at offset 4."""
-    name = f"positions-{uuid.uuid4()}"
-    make(bootstrap, name)
-    admin = AdminClient({"bootstrap.servers": bootstrap})
-    for future in admin.delete_records([TopicPartition(name, 1, 4)]).values():
-        future.result(PATIENCE_S)
-    return name
-
-
-def make(bootstrap: str, name: str) -> None:
-    kafka_topics.ensure_topics(bootstrap, {name: (2, {})})
-    producer = Producer({"bootstrap.servers": bootstrap})
-    for partition in range(2):
-        for _ in range(10):
-            producer.produce(name, b"x", partition=partition)
-    assert producer.flush(20) == 0
 
 
 def start(bootstrap: str, topic: str, floors: dict[str, Floor], **options: Any) -> Offsets:

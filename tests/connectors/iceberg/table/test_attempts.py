@@ -29,7 +29,7 @@ from frazil.errors import (
     ServiceUnavailable,
     TerminalError,
 )
-from tests.connectors.iceberg.conftest import SIMPLE
+from tests.connectors.iceberg.driver import SIMPLE
 from tests.connectors.iceberg.memory import MemoryCatalog
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import pytest
@@ -18,7 +18,7 @@ from frazil.connectors.iceberg.tools.sample import sample
 from frazil.pipeline.convert.infer import MAP, Path, Seen
 from frazil.pipeline.letters.letter import read_letter
 from frazil.pipeline.types import STRING, Field, List, Scalar, Struct, Type
-from tests.connectors.iceberg.driver import CREATE, DYNAMIC, EVOLVE, TOLERANT, Driver, Memory, memory
+from tests.connectors.iceberg.driver import CREATE, DYNAMIC, EVOLVE, TOLERANT, Driver, Memory
 from tests.connectors.iceberg.driver import TABLE as LANDING
 from tests.connectors.samples import MINIMAL_SINK
 
@@ -77,12 +77,6 @@ def test_of_names_that_differ_in_case_only_that_of_most_records_becomes_a_column
     for schema in (TABLE, None):
         assert list(admit(limits(10, 20), schema, unknown, counts).fields) == [("kind",), ("n",)]
         assert list(admit(limits(10, 20), schema, unknown, Counter()).fields) == [("KIND",), ("n",)]
-
-
-@pytest.fixture
-def none() -> Iterator[Memory]:
-    with memory({}) as made:
-        yield made
 
 
 def stored(made: Memory, records: list[Any], **config: str) -> Driver:

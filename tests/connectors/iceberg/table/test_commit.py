@@ -18,7 +18,6 @@ from pyiceberg.table.refs import MAIN_BRANCH
 from pyiceberg.transforms import IdentityTransform
 
 from frazil.clients.catalog import connect
-from frazil.connectors.iceberg.table import attempts
 from frazil.connectors.iceberg.table.commit import COMMIT_ID, CONNECTOR, OFFSETS, Commit, Floor, TableBranch
 from frazil.connectors.iceberg.table.schema import struct_of
 from frazil.connectors.iceberg.table.write import DataFileWriter
@@ -39,16 +38,10 @@ from frazil.stack.local import LocalStack
 from tests.connectors.iceberg.conftest import MakeTable, written
 from tests.connectors.iceberg.proxy import CatalogProxy, Fault
 
-pytestmark = pytest.mark.stack
+pytestmark = [pytest.mark.stack, pytest.mark.usefixtures("quick_retries")]
 
 ME = "iceberg-sink-test"
 IDENTITY = KafkaIdentity("cluster-1", {"t": "topic-id-1"})
-
-
-@pytest.fixture(autouse=True)
-def quick_retries(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(attempts, "_FIRST_WAIT_S", 0.001)
-    monkeypatch.setattr(attempts, "_LONGEST_WAIT_S", 0.01)
 
 
 def rows(table: Table, ids: Sequence[int]) -> pa.Table:

@@ -7,7 +7,7 @@ from frazil.clients.catalog import connect
 from frazil.connectors.iceberg.table.discover import tables_with_position
 from frazil.errors import ServiceUnavailable
 from frazil.stack.local import LocalStack
-from tests.connectors.iceberg.conftest import SIMPLE
+from tests.connectors.iceberg.driver import SIMPLE
 
 pytestmark = pytest.mark.stack
 

@@ -3,20 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
 
-from tests.connectors.iceberg.driver import CREATE, EVOLVE, TABLE, TOLERANT, Driver, Memory, memory
+from tests.connectors.iceberg.driver import CREATE, EVOLVE, TABLE, TOLERANT, Driver, Memory
 
 AUTO = {**CREATE, **EVOLVE, **TOLERANT}
-
-
-@pytest.fixture
-def none() -> Iterator[Memory]:
-    with memory({}) as made:
-        yield made
 
 
 @pytest.mark.parametrize("turned", [False, True])

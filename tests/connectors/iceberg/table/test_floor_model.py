@@ -22,7 +22,8 @@ from frazil.connectors.positions import KafkaIdentity
 from frazil.errors import CommitConflict, Fenced
 from frazil.pipeline import offsets
 from frazil.pipeline.offsets import Offsets
-from tests.connectors.iceberg.conftest import SIMPLE, written
+from tests.connectors.iceberg.conftest import written
+from tests.connectors.iceberg.driver import SIMPLE
 from tests.connectors.iceberg.memory import MemoryCatalog
 
 CONNECTORS = ("a", "b")

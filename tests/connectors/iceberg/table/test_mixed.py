@@ -3,20 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
 from frazil.clients import catalog as catalogs
 from frazil.connectors.iceberg.tools.sample import sample
-from tests.connectors.iceberg.driver import CREATE, EVOLVE, TABLE, TOLERANT, Driver, Memory, memory
-
-
-@pytest.fixture
-def none() -> Iterator[Memory]:
-    with memory({}) as made:
-        yield made
+from tests.connectors.iceberg.driver import CREATE, EVOLVE, TABLE, TOLERANT, Driver, Memory
 
 
 @pytest.mark.parametrize(

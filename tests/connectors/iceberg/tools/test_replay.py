@@ -18,7 +18,6 @@ from frazil.clients.kafka import groups as kafka_groups
 from frazil.clients.kafka import offsets as kafka_offsets
 from frazil.clients.kafka import topics as kafka_topics
 from frazil.connectors.iceberg.config.iceberg_sink import IcebergSinkConfig, iceberg_sink_config
-from frazil.connectors.iceberg.table import attempts
 from frazil.connectors.iceberg.table.commit import Commit, TableBranch
 from frazil.connectors.iceberg.tools.replay import Routed, TableReplayer, routed
 from frazil.connectors.iceberg.tools.replayed import DEADLETTERS
@@ -36,7 +35,7 @@ from tests.connectors.samples import MINIMAL_SINK
 from tests.pipeline.test_task import batch
 from tests.waits import PATIENCE_S, eventually
 
-pytestmark = pytest.mark.stack
+pytestmark = [pytest.mark.stack, pytest.mark.usefixtures("quick_retries")]
 
 SCHEMA = Schema(
     NestedField(1, "id", LongType(), required=True),
@@ -45,12 +44,6 @@ SCHEMA = Schema(
 )
 SOURCE = "records"
 PASSED = 1000
-
-
-@pytest.fixture(autouse=True)
-def quick_retries(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(attempts, "_FIRST_WAIT_S", 0.001)
-    monkeypatch.setattr(attempts, "_LONGEST_WAIT_S", 0.01)
 
 
 class Bench:
