@@ -9,6 +9,10 @@ from bench.environment import isolated_settings as isolated_settings
 from frazil.environment.settings import Settings
 
 
+def quiet(text: str) -> None:
+    """No progress is shown."""
+
+
 def own_cache(settings: Settings, folder: Path) -> str:
     """A value for FRAZIL_CACHE: `folder` with the downloads of these settings' cache, and nothing else of it."""
     jars = settings.cache / "jars"

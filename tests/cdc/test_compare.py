@@ -15,6 +15,7 @@ from frazil.cdc.compare import Database, compare, tables_of
 from frazil.environment.settings import Settings
 from frazil.errors import ConfigError, NotFound, ServiceUnavailable
 from tests.cdc.goods import catalog_with, goods
+from tests.isolation import quiet
 
 
 @pytest.fixture
@@ -22,10 +23,6 @@ def database(postgres: Settings) -> Iterator[Database]:
     made = Database(postgres.postgres_access())
     yield made
     made.close()
-
-
-def quiet(text: str) -> None:
-    """No progress is shown."""
 
 
 def table_of(folder: Path, rows: list[dict[str, Any]]) -> Any:

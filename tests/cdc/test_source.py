@@ -13,6 +13,7 @@ from frazil.cdc.source import Capture
 from frazil.environment.settings import Settings
 from frazil.errors import ConfigError
 from tests.cdc.test_columns import capture
+from tests.isolation import quiet
 
 pytestmark = pytest.mark.stack
 
@@ -33,10 +34,6 @@ def database(postgres: Settings) -> Iterator[psycopg.Connection[Any]]:
         connection.execute(_TABLES)
         yield connection
         connection.execute("DROP SCHEMA depot CASCADE")
-
-
-def quiet(text: str) -> None:
-    """No progress is shown."""
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,6 @@ from __future__ import annotations
 import errno
 import hashlib
 import io
-import os
 import tarfile
 import zipfile
 from collections.abc import Callable
@@ -15,7 +14,6 @@ import pytest
 from frazil.errors import StackError
 from frazil.stack import archives, trino
 from frazil.stack.archives import install
-from frazil.stack.java import find_java
 from frazil.stack.registry import REGISTRY_FILES
 from frazil.stack.transfer import Transfer
 from frazil.stack.trino import TRINO_FILES
@@ -45,11 +43,6 @@ def plugin_archive() -> bytes:
     with zipfile.ZipFile(buffer, "w") as archive:
         archive.writestr("iceberg-1.0/iceberg.jar", "a plugin")
     return buffer.getvalue()
-
-
-@pytest.fixture(scope="module")
-def java() -> Path:
-    return find_java(os.environ)
 
 
 @pytest.fixture

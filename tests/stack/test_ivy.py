@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import os
 import ssl
 from collections.abc import Iterator
 from http.server import SimpleHTTPRequestHandler
@@ -12,14 +11,8 @@ import trustme
 
 from frazil.errors import StackError
 from frazil.stack.ivy import retrieve
-from frazil.stack.java import find_java
 from tests.stack.repository import Repository
 from tests.web import Handler, running, server_of
-
-
-@pytest.fixture(scope="module")
-def java() -> Path:
-    return find_java(os.environ)
 
 
 def test_jars_are_retrieved_with_progress(tmp_path: Path, java: Path) -> None:

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import hashlib
-import os
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -12,16 +11,10 @@ from frazil.errors import StackError
 from frazil.stack import jars
 from frazil.stack.ivy import PYSPARK_JARS
 from frazil.stack.jars import CONNECT, ICEBERG_CONNECT, KAFKA, JarSet, file_name, resolve
-from frazil.stack.java import find_java
 from tests.stack.repository import Repository
 
 ONE, TWO = "org.example:one:1.0", "org.example:two:2.0:extra"
 Lock = Callable[..., JarSet]
-
-
-@pytest.fixture(scope="module")
-def java() -> Path:
-    return find_java(os.environ)
 
 
 @pytest.fixture

@@ -21,12 +21,8 @@ from frazil.stack import kafka as module
 from frazil.stack.kafka import kafka_service
 from frazil.stack.local import LocalStack
 from frazil.stack.service import Service, Status
-from tests.isolation import isolated_settings, own_cache
+from tests.isolation import isolated_settings, own_cache, quiet
 from tests.waits import eventually
-
-
-def quiet(text: str) -> None:
-    """No progress is shown."""
 
 
 @pytest.fixture

@@ -9,11 +9,7 @@ from frazil.environment.settings import LOOPBACK
 from frazil.errors import PortTaken, StackError
 from frazil.stack.local import LocalStack
 from frazil.stack.service import Status
-from tests.isolation import isolated_settings
-
-
-def quiet(text: str) -> None:
-    """No progress is shown."""
+from tests.isolation import isolated_settings, quiet
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from frazil.errors import StackError, UsageError
 from frazil.stack.jars import JarSet
 from frazil.stack.local import LocalStack
 from frazil.stack.plugins import PLUGINS, install_plugin, is_installed, plugin_folder, remove_plugin
-from tests.isolation import isolated_settings
+from tests.isolation import isolated_settings, quiet
 from tests.stack.repository import Repository
 
 
@@ -21,10 +21,6 @@ def settings(tmp_path: Path) -> Settings:
         repository.add(coordinate)
     own = {"FRAZIL_CACHE": str(tmp_path / "cache"), "FRAZIL_IVY_SETTINGS": str(repository.settings)}
     return isolated_settings(tmp_path / "home", **own)
-
-
-def quiet(text: str) -> None:
-    """No progress is shown."""
 
 
 def test_a_jar_with_another_checksum_is_not_installed(settings: Settings) -> None:

@@ -14,12 +14,8 @@ from frazil.errors import StackError
 from frazil.stack.local import LocalStack
 from frazil.stack.postgres import data_folder, postgres_service
 from frazil.stack.service import Status
-from tests.isolation import isolated_settings
+from tests.isolation import isolated_settings, quiet
 from tests.waits import eventually
-
-
-def quiet(text: str) -> None:
-    """No progress is shown."""
 
 
 @pytest.fixture

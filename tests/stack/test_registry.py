@@ -9,12 +9,9 @@ import pytest
 from frazil.environment.settings import LOOPBACK, Settings
 from frazil.stack.registry import registry_service
 from frazil.stack.service import Status
+from tests.isolation import quiet
 
 SCHEMA = {"type": "record", "name": "Reading", "fields": [{"name": "degrees", "type": "double"}]}
-
-
-def quiet(text: str) -> None:
-    """No progress is shown."""
 
 
 @pytest.mark.stack

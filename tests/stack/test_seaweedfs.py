@@ -21,11 +21,7 @@ from frazil.errors import ConfigError, PortTaken, StackError
 from frazil.stack.local import LocalStack
 from frazil.stack.seaweedfs import _inner_ports, seaweedfs_service
 from frazil.stack.service import Service, Status
-from tests.isolation import isolated_settings
-
-
-def quiet(text: str) -> None:
-    """No progress is shown."""
+from tests.isolation import isolated_settings, quiet
 
 
 def s3(settings: Settings, secret: str | None = None) -> Any:

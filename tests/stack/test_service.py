@@ -21,14 +21,11 @@ from frazil.errors import PortTaken, ServiceDied, StackError
 from frazil.stack import service as module
 from frazil.stack.ports import Port, unused
 from frazil.stack.service import Service, Status, start_all
+from tests.isolation import quiet
 from tests.waits import eventually
 
 SERVER = [sys.executable, "-m", "http.server", "--bind", LOOPBACK]
 Make = Callable[..., Service]
-
-
-def quiet(text: str) -> None:
-    """No progress is shown."""
 
 
 def answers(port: int) -> str | None:

@@ -23,15 +23,11 @@ from frazil.stack.seaweedfs import seaweedfs_service
 from frazil.stack.service import Service, Status
 from frazil.stack.trino import trino_service
 from frazil.stack.versions import TRINO
-from tests.isolation import isolated_settings
+from tests.isolation import isolated_settings, quiet
 
 SECRET = "a secret of this test"
 INSTALLER = {name: value for name, value in os.environ.items() if name.startswith(("UV_", "SSL_CERT_"))}
 NUMBERS = Schema(NestedField(1, "n", LongType()))
-
-
-def quiet(text: str) -> None:
-    """No progress is shown."""
 
 
 def process_of(service: Service) -> psutil.Process:

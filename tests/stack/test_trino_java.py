@@ -8,11 +8,8 @@ import pytest
 from frazil.errors import JavaNotFound
 from frazil.stack.java import find_newer_java, java_release
 from frazil.stack.trino_java import trino_java
+from tests.isolation import quiet
 from tests.stack.test_java import make_java, only
-
-
-def quiet(text: str) -> None:
-    """No progress is shown."""
 
 
 @pytest.mark.parametrize("version", ["24", "25.0.3", "26.0.1"])
