@@ -252,13 +252,14 @@ class DeadLetterQueue:
             refusal = self._refusal(headers, prefix)
             if refusal is None:
                 continue
-            made = self._seal(refusal, _bytes(message.key()), _bytes(message.value()))
+            made = self._seal(refusal, bytes_of(message.key()), bytes_of(message.value()))
             if hmac.compare_digest(made.encode(), seal):
                 return refusal
         return None
 
 
-def _bytes(value: object) -> bytes | None:
+def bytes_of(value: object) -> bytes | None:
+    """Bytes of a key, a value or a header of Kafka's client; None for null."""
     return value.encode() if isinstance(value, str) else value if isinstance(value, bytes) else None
 
 

@@ -10,7 +10,7 @@ from typing import Literal
 from confluent_kafka import Message
 
 from frazil.clients.kafka.headers import headers_of
-from frazil.pipeline.letters.deadletter import OWN_PREFIX, PREFIX, RECORD_TIME, SEAL, TABLE, Coordinates
+from frazil.pipeline.letters.deadletter import OWN_PREFIX, PREFIX, RECORD_TIME, SEAL, TABLE, Coordinates, bytes_of
 from frazil.pipeline.letters.ranges import Ranges
 
 State = Literal["replayed", "dropped"]
@@ -118,7 +118,7 @@ def read_letter(message: Message) -> Letter | None:
     if closing(message) is not None:
         return None
     found = headers_of(message)
-    headers: list[Header] = [(name, _bytes(value)) for name, value in found]
+    headers: list[Header] = [(name, bytes_of(value)) for name, value in found]
     begin = max((i for i, (name, _) in enumerate(headers) if name in _FIRST_CONTEXT), default=len(headers))
     added = [(name, value) for name, value in headers[begin:] if _is_context(name)]
     kept = [*headers[:begin], *(header for header in headers[begin:] if not _is_context(header[0]))]
@@ -129,8 +129,8 @@ def read_letter(message: Message) -> Letter | None:
         partition,
         offset,
         message.timestamp()[1],
-        _optional(message.key()),
-        _optional(message.value()),
+        bytes_of(message.key()),
+        bytes_of(message.value()),
         tuple(kept),
         {
             name.removeprefix(PREFIX).removeprefix(OWN_PREFIX): (value or b"").decode(errors="replace")
@@ -156,10 +156,10 @@ def closing(message: Message) -> Closing | None:
     if message.value() is not None or STATE not in headers or any(name.startswith(_PREFIXES) for name in headers):
         return None
     own = message.offset() or 0
-    floor = (_bytes(headers.get(FLOOR)) or b"").decode(errors="replace")
+    floor = (bytes_of(headers.get(FLOOR)) or b"").decode(errors="replace")
     lowest = min(int(floor), own) if _is_number(floor) and len(floor) < _LONGEST_OFFSET else 0
     try:
-        named = Ranges.parse((_bytes(headers.get(CLOSED)) or b"").decode(errors="replace"))
+        named = Ranges.parse((bytes_of(headers.get(CLOSED)) or b"").decode(errors="replace"))
     except ValueError:
         return Closing(floor=lowest)
     return Closing(Ranges((first, min(last, own - 1)) for first, last in named.pairs() if first < own), lowest)
@@ -171,11 +171,3 @@ def _is_context(name: str) -> bool:
 
 def _is_number(text: str) -> bool:
     return text.isascii() and text.isdecimal()
-
-
-def _bytes(value: object) -> bytes | None:
-    return value.encode() if isinstance(value, str) else value if isinstance(value, bytes) else None
-
-
-def _optional(value: object) -> bytes | None:
-    return None if value is None else _bytes(value)
