@@ -9,17 +9,19 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
 from frazil.cli.ui.output import Output, as_text, show_table
-from frazil.connectors.sink import WORDS, Outcome
 from frazil.pipeline.letters.letter import Letter, described
 from frazil.sql.value_text import byte_lines, json_text, printable
 from frazil.text.amounts import counted
 from frazil.text.credentials import redact_bytes, redact_header, redact_text
 from frazil.text.instants import shown
+
+if TYPE_CHECKING:
+    from frazil.connectors.sink import Outcome
 
 _ALIKE = 3
 
@@ -199,6 +201,8 @@ def print_outcomes(outcomes: Iterable[Outcome], say: Callable[[str], None], outp
 
     A table shows those that stay open, with `dry_run` all of them; of many with one reason in a row the first ones.
     """
+    from frazil.connectors.sink import WORDS
+
     counts: Counter[str] = Counter()
     printed = 0
     last, alike = ("", ""), 0
@@ -271,6 +275,8 @@ def masked(text: str) -> str:
 
 
 def _sum(counts: Counter[str], *, dry_run: bool) -> str:
+    from frazil.connectors.sink import WORDS
+
     if not counts:
         return "There are no such open dead letters."
     parts = [f"{counts[verdict]:,} {WORDS[verdict][dry_run]}" for verdict in WORDS if counts[verdict]]
