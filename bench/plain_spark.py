@@ -57,6 +57,7 @@ def _main(query: dict[str, str]) -> None:
         .option("kafka.bootstrap.servers", query["bootstrap"])
         .option("subscribe", query["topic"])
         .option("startingOffsets", "earliest")
+        .option("maxOffsetsPerTrigger", query["batch"])
         .load()
         .select(from_json(col("value").cast("string"), query["columns"]).alias("record"))
         .select("record.*")

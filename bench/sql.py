@@ -51,6 +51,8 @@ SELECT_SOME = (
     "SELECT id, customer, price * quantity AS total, CAST(at AS DATE) AS day, upper(city) AS city, "
     "place.latitude AS latitude FROM {} WHERE paid"
 )
+BATCH = 100_000
+"""Records of a batch, so that there are commits between which all is warm."""
 _SLOWEST_RATE = 2_000
 _READY_S = 180
 
@@ -66,6 +68,7 @@ class Query:
     table: str
     checkpoint: str
     home: str
+    batch: str = str(BATCH)
 
 
 def fill_orders(settings: Settings, count: int, show: Show) -> None:
@@ -98,6 +101,7 @@ def _frazil(
         "topics": TOPIC,
         "iceberg.tables": table.identifier,
         "iceberg.control.commit.interval-ms": "10000",
+        "frazil.batch.max.records": str(BATCH),
         "value.converter": "org.apache.kafka.connect.json.JsonConverter",
         "value.converter.schemas.enable": "false",
         **{f"iceberg.catalog.{name}": text for name, text in settings.catalog_properties().items()},

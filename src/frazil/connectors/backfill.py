@@ -8,9 +8,11 @@ from dataclasses import dataclass
 
 from frazil.clients.kafka import offsets as kafka_offsets
 from frazil.clients.kafka.ranges import Range
+from frazil.pipeline import offsets
 from frazil.pipeline.executor import Executor
 from frazil.pipeline.offsets import Offsets
 from frazil.pipeline.report import BatchReport, Totals
+from frazil.text.amounts import counted
 
 BETWEEN = ".backfill-"
 """Stands between the name of a connector and what tells a backfill from others, in the name of its position."""
@@ -24,8 +26,31 @@ def digest_of(*parts: str) -> str:
 
 
 @dataclass(frozen=True)
+class Span:
+    """Records of partitions from `begin` to before `end`."""
+
+    begin: Offsets
+    end: Offsets
+
+    def name_of(self, *parts: str) -> str:
+        """What a backfill of the span adds to names of its connector; `parts` tell what it is about."""
+        return f"{BETWEEN}{digest_of(*parts, offsets.to_json(self.begin), offsets.to_json(self.end))}"
+
+    def is_before(self, position: Offsets) -> bool:
+        """Whether a position is behind all of the records."""
+        return all(position.get(key, self.begin[key]) >= end for key, end in self.end.items())
+
+    def common(self, begin: Offsets, end: Offsets, told: str) -> list[str]:
+        """Tell how many of the records another span has too, if any; it begins at 0 where nothing is said."""
+        parts = (min(at, end.get(key, 0)) - max(self.begin[key], begin.get(key, 0)) for key, at in self.end.items())
+        found = sum(max(0, part) for part in parts)
+        return [f"{counted(found, 'record')} of them {'is' if found == 1 else 'are'} {told}"] if found else []
+
+
+@dataclass(frozen=True)
 class Backfill:
-    """A span of the topics of a connector; `run` stores its rows, all or none of them.
+    """A span of the topics of a connector; `run` stores its rows: of a table all or none of them, of others what is
+    missing.
 
     `position` is the name under which the `table`, or Kafka for a topic, keeps that they are there. `done`: they are
     there already. `remarks` say which rows would be there twice, or be replaced.

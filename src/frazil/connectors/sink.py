@@ -9,6 +9,7 @@ from __future__ import annotations
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, Protocol
 
@@ -20,7 +21,7 @@ from frazil.errors import ConfigError, UsageError
 from frazil.pipeline.executor import Executor
 from frazil.pipeline.letters.letter import Letter
 from frazil.pipeline.offsets import Offsets, TopicPartition
-from frazil.pipeline.report import BatchReport
+from frazil.pipeline.report import BatchReport, Totals
 from frazil.pipeline.source import check_progress
 
 if TYPE_CHECKING:
@@ -152,6 +153,19 @@ class SinkTask(ABC):
         is stored, PositionLost, Fenced, or a TransientError: then the connector starts again from its stored position.
         """
 
+    def store(self, ends: Offsets) -> Totals:
+        """Store all records below the ends, step by step, and close the task. Raises as `step` does."""
+        totals = Totals()
+
+        def committed(report: BatchReport) -> None:
+            nonlocal totals
+            totals = totals.plus(report)
+
+        with closing(self):
+            while (due := self.due({**self.position, **ends}, round(time.time() * 1000))).ends:
+                self.step(due, committed)
+        return totals
+
     def maintained(self) -> MaintainedTables | None:
         """The tables that the worker has to look after; None when there are none."""
         return None
@@ -205,7 +219,7 @@ class Sink(ABC):
         """
         raise UsageError(
             f"{self.name} cannot be backfilled: a backfill is for connectors of class frazil.SqlConnector whose "
-            "rows go to an Iceberg table or a topic. Nothing was done"
+            "rows are stored or sent. Nothing was done"
         )
 
     def records(

@@ -14,6 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from frazil.clients.kafka import offsets as kafka_offsets
+from frazil.connectors.backfill import Span
 from frazil.connectors.objects.sink_task import Table
 from frazil.connectors.objects.stored_positions import StoredPositions
 from frazil.connectors.sink import SinkContext
@@ -54,12 +55,13 @@ class ObjectDriver:
         query: PythonQuery | None = None,
         executor: Any = None,
         table: Table | None = None,
+        span: Span | None = None,
     ) -> None:
         if query is not None:
             patched.setattr(runs, "Query", query)
         self._in_process = query is not None
         self._executor = executor or SessionExecutor()
-        self._broker, self._table = broker, table
+        self._broker, self._table, self._span = broker, table, span
         self._config, self._own = sql_object_config(
             {**MINIMAL_S3_SINK, **(STATEMENT if query is None else OF_QUERY), **config}
         )
@@ -81,6 +83,7 @@ class ObjectDriver:
             StoredPositions("topics.json", self.kept, config.name),
             SinkContext(self._executor),
             self._table,
+            self._span,
         )
 
     def drain(self) -> None:

@@ -104,6 +104,16 @@ def test_those_of_the_newest_schema_are_kept_and_a_newer_one_is_told(registry: R
     assert concern.cure.endswith("patch connector c --remove frazil.sql.columns.t")
 
 
+@pytest.mark.parametrize("answer", [(503, {}), {"schema": '"string"'}])
+def test_a_start_waits_for_no_registry(registry: Registry, caplog: pytest.LogCaptureFixture, answer: Any) -> None:
+    config = registered(registry)
+    sink = SqlSink({**config, **found_keys(config, CLUSTER)}, Settings({}), CLUSTER)
+    registry.answers[NEWEST] = answer
+    sink.look_for_newer_schemas().join()
+    (told,) = caplog.messages
+    assert told.startswith("connector c: whether there are newer schemas is not known: ")
+
+
 @pytest.mark.parametrize(
     ("changes", "said"),
     [

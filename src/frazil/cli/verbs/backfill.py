@@ -51,7 +51,8 @@ def backfill(
     connector in one commit; groups, windows and sessions are complete with the records of the span. The connector's
     position and state stay as they are, and it may run meanwhile. The same command with the same times does nothing the
     second time; where records of the span are in the table from the connector or another backfill, it asks. Bad records
-    become dead letters as its errors.tolerance says; without that nothing is stored. With --table the rows of an
+    become dead letters as its errors.tolerance says; without that nothing is stored. Into a topic, objects or a Delta
+    table the rows go step by step; the same command goes on where one was ended. With --table the rows of an
     Iceberg table, as it is now, are computed in place of the topic's records. A Spark is started and stopped again.
     """
     from frazil.connectors.connector import open_connector

@@ -47,6 +47,6 @@ def object_name(
     layout: Layout, folder_: str, topic: str, partition: int, offset: int, kind: Kind, extension_: str
 ) -> str:
     """The name of an object; `topic`, `partition` and `offset` are those of its first record as it was read."""
-    number = f"{offset:0{layout.pad}d}"
+    number = f"{offset:0{layout.pad}d}{layout.mark}"
     view = "" if kind == "data" else f".{kind}"
     return f"{folder_}{layout.file_delimiter.join((topic, str(partition), number))}{view}{extension_}"

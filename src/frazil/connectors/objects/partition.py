@@ -57,10 +57,13 @@ class PartitionRun:
         written: frozenset[int] = frozenset(),
         columns: TableColumns | None = None,
         schema: Schema | None = None,
+        *,
+        closes: bool = False,
     ) -> None:
         """Rows from `begin` to below `end` count; `written` are offsets whose dead letters are written already.
 
-        `schema` is that of rows which were computed, several of them of one record.
+        `schema` is that of rows which were computed, several of them of one record. What is open at the end is stored
+        if the run `closes` there.
         """
         self.key = key
         self._config = config
@@ -72,6 +75,7 @@ class PartitionRun:
         self._refused = dict(refused or {})
         self._written = written
         self._columns = columns
+        self._closes = closes
         self._preparer = Preparer(config, schema)
         self._computed = schema is not None
         self._folders = Folders()
@@ -297,7 +301,7 @@ class PartitionRun:
         return result
 
     def _cut_behind(self) -> bool:
-        return self._clock is not None and self._clock.cuts_behind(self._last, self._end)
+        return self._closes or (self._clock is not None and self._clock.cuts_behind(self._last, self._end))
 
     def _settle(self, position: int) -> None:
         """Count what was found below a position; what is from there on is found again."""

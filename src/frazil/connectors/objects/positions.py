@@ -16,9 +16,10 @@ from frazil.clients.kafka import client as kafka_client
 from frazil.clients.kafka import groups as kafka_groups
 from frazil.clients.kafka import offsets as kafka_offsets
 from frazil.clients.kafka import topics as kafka_topics
+from frazil.connectors.backfill import Span
 from frazil.connectors.objects.clock import Clock, Tick
 from frazil.connectors.objects.config.object_sink import ObjectSinkConfig
-from frazil.connectors.objects.stored_positions import Place, State, StoredPositions, places_of
+from frazil.connectors.objects.stored_positions import Place, State, StoredPositions, by_topic, places_of
 from frazil.connectors.positions import check_range
 from frazil.errors import NotFound, PositionLost
 from frazil.pipeline.letters.marks import Marks
@@ -107,9 +108,13 @@ class Positions:
     _copied: Offsets = field(default_factory=dict)
 
     def load(
-        self, topics: Sequence[str], of_table: Callable[[Sequence[TopicPartition]], Offsets] | None = None
+        self,
+        topics: Sequence[str],
+        of_table: Callable[[Sequence[TopicPartition]], Offsets] | None = None,
+        span: Span | None = None,
     ) -> None:
-        """Take over the positions of all partitions of the topics; those of a table win over others.
+        """Take over the positions of all partitions of the topics; those of a table win over others. Without any they
+        begin where the span does.
 
         Raises PositionLost for one that is not in its topic any more, or that nobody knows any more; NotFound, Fenced,
         ConfigError or ServiceUnavailable.
@@ -133,7 +138,8 @@ class Positions:
         for key in begin:
             self._check(key, committed.metadata.get(key, Metadata()))
             first = begin if self.config.auto_offset_reset == "earliest" or key[0] in read_before else end
-            place = known.get(key, Place(first[key]))
+            since = first[key] if span is None else span.begin.get(key, end[key])
+            place = known.get(key, Place(since))
             offset = in_table.get(key, place.offset)
             check_range(key, offset, begin[key], end[key], self._holder(key, in_table, committed))
             self.offsets[key] = offset
@@ -143,6 +149,8 @@ class Positions:
         self.letters = {
             (topic, number): offset for topic, several in state.letters.items() for number, offset in several.items()
         }
+        if span is not None:
+            self._state = replace(state, since=by_topic(span.begin))
         self.remember({topic for (topic, _), offset in self.offsets.items() if offset})
         self.store()
 
@@ -243,10 +251,7 @@ class Positions:
         for (topic, number), offset in self.offsets.items():
             ticks = self.clocks[topic, number].ticks if (topic, number) in self.clocks else ()
             positions.setdefault(topic, {})[number] = Place(offset, tuple(ticks))
-        letters: dict[str, dict[int, int]] = {}
-        for (topic, number), offset in self.letters.items():
-            letters.setdefault(topic, {})[number] = offset
-        self._state = replace(self._state, cluster=self._cluster, positions=positions, letters=letters)
+        self._state = replace(self._state, cluster=self._cluster, positions=positions, letters=by_topic(self.letters))
         self.stored.keep(self._state)
         changed = {key: offset for key, offset in self.offsets.items() if self._copied.get(key) != offset}
         texts = {key: copy_metadata(self._cluster, self._topics[key[0]]) for key in changed}

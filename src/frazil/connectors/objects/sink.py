@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from functools import partial
 from io import BytesIO
 from typing import TYPE_CHECKING
 
@@ -23,7 +24,7 @@ from frazil.connectors.source import task_source
 from frazil.environment.bootstrap import Bootstrap
 from frazil.environment.settings import Settings
 from frazil.pipeline.letters.deadletter import DeadLetterQueue
-from frazil.pipeline.offsets import Offsets
+from frazil.pipeline.offsets import Offsets, TopicPartition
 from frazil.pipeline.source import Source
 
 if TYPE_CHECKING:
@@ -126,13 +127,6 @@ class ObjectSink(Sink):
         """See `Sink`."""
         table = self._table()
 
-        def position(first: Offsets) -> Offsets:
-            if table is not None:
-                return table.start(list(first))
-            committed = Committed.of(self._bootstrap, self._config.group_id, first)
-            places = committed.over(self._stored_positions().load())
-            return {key: place.offset for key, place in places.items()}
-
         def check(part: Part) -> Check:
             if table is None:
                 return ObjectCheck(self._config, part, self._store)
@@ -140,7 +134,22 @@ class ObjectSink(Sink):
 
             return DeltaCheck(self._config, part, table)
 
-        return compare(self._config, self._bootstrap, self._class, limits, progress, position=position, check=check)
+        return compare(
+            self._config,
+            self._bootstrap,
+            self._class,
+            limits,
+            progress,
+            position=partial(self._reached, table),
+            check=check,
+        )
+
+    def _reached(self, table: DeltaTarget | None, partitions: Collection[TopicPartition]) -> Offsets:
+        """Find the position of partitions, where there is one."""
+        if table is not None:
+            return table.start(list(partitions))
+        committed = Committed.of(self._bootstrap, self._config.group_id, partitions)
+        return {key: place.offset for key, place in committed.over(self._stored_positions().load()).items()}
 
     def _stored_positions(self) -> StoredPositions:
         name = positions_object(self._config.layout, self._config.name)

@@ -9,6 +9,7 @@ from functools import partial
 from typing import Protocol
 
 from frazil.clients.kafka.ranges import Range
+from frazil.connectors.backfill import Span
 from frazil.connectors.objects import uploads
 from frazil.connectors.objects.config.object_sink import ObjectSinkConfig
 from frazil.connectors.objects.formats.delta import TableColumns
@@ -61,14 +62,16 @@ class ObjectSinkTask(SinkTask):
         context: SinkContext,
         schema: SchemaFile | None = None,
         table: Table | None = None,
+        span: Span | None = None,
     ) -> None:
         """Take the stored positions. With `schema` the records are checked by it, with `table` the objects become files
-        of it.
+        of it. A `span` is where the first position is, and where objects end that are open.
 
         Raises PositionLost, NotFound, ConfigError or ServiceUnavailable.
         """
         self._schema = schema
         self._table = table
+        self._span = span
         self._config = config
         self._source = source
         self._store = store
@@ -79,7 +82,7 @@ class ObjectSinkTask(SinkTask):
         self._positions = Positions(config, bootstrap, stored)
         self._seen: dict[TopicPartition, Seen] = {}
         self._lengths: dict[TopicPartition, int] = {}
-        self._positions.load(topics, None if self._table is None else self._table.start)
+        self._positions.load(topics, None if table is None else table.start, span)
         if self._table is not None and not stored.conditional:
             raise ConfigError(
                 f"the store of bucket {config.store.bucket} ignores the condition of a put (If-None-Match), without "
@@ -116,11 +119,18 @@ class ObjectSinkTask(SinkTask):
             return Due(self.position, at_ms=now_ms)
         return Due(limited, frozenset(key for key in whole if limited[key] < whole[key]), now_ms)
 
+    def _closes(self, key: TopicPartition, end: int) -> bool:
+        return self._span is not None and self._span.end.get(key) == end
+
     def _useful(self, key: TopicPartition, end: int) -> int:
+        if self._closes(key, end):
+            return end
         return useful_end(self._config, self._positions.offsets[key], end, self._seen.get(key))
 
     def _is_due(self, key: TopicPartition, end: int, now_ms: int) -> bool:
         position = self._positions.offsets[key]
+        if self._closes(key, end):
+            return end > position
         return is_due(self._config, position, end, now_ms, self._seen.get(key), self._positions.clocks.get(key))
 
     def _length(self, key: TopicPartition, count: int) -> int:
@@ -252,6 +262,7 @@ class ObjectSinkTask(SinkTask):
             {key: dict(found) for key, found in refused.items()},
             {key: frozenset(found) for key, found in written.items() if key in ends},
             None if self._table is None else self._table.columns,
+            closing=frozenset(key for key, end in ends.items() if self._closes(key, end)),
         )
 
     def _report(

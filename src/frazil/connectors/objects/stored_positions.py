@@ -21,6 +21,7 @@ from frazil.connectors.objects.config.object_sink import Layout
 from frazil.connectors.objects.uploads import Store
 from frazil.connectors.positions import Moves
 from frazil.errors import ConfigError, Fenced
+from frazil.pipeline.offsets import Offsets
 
 logger = logging.getLogger(__name__)
 
@@ -42,13 +43,15 @@ class State(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """State of a connector. `topics` are Kafka's ids of those that it has read, `cluster` is Kafka's id of theirs.
 
     `positions` has a topic without partitions when its position was forgotten on purpose. `letters` are offsets of
-    dead-letter topics, by partition: below them are no letters of records that are still to be stored.
+    dead-letter topics, by partition: below them are no letters of records that are still to be stored. `since` is where
+    a backfill has begun.
     """
 
     topics: dict[str, str] = {}
     cluster: str = ""
     positions: dict[str, dict[_Partition, Place]] = {}
     letters: dict[str, dict[_Partition, Offset]] = {}
+    since: dict[str, dict[_Partition, Offset]] = {}
     writer: str = ""
 
     def altered(self, moves: Moves | None, *, keeps_ids: bool) -> State:
@@ -188,6 +191,14 @@ class StoredPositions:
             f"{error} The connector keeps its position in object {self.name}, and needs the rights to get "
             "and put it (and to list the bucket, without which S3 refuses to say that it is not there)."
         )
+
+
+def by_topic(offsets: Offsets) -> dict[str, dict[int, int]]:
+    """Offsets as a state has them."""
+    found: dict[str, dict[int, int]] = {}
+    for (topic, number), offset in offsets.items():
+        found.setdefault(topic, {})[number] = offset
+    return found
 
 
 def places_of(positions: Mapping[str, Mapping[int, Place]]) -> dict[tuple[str, int], Place]:

@@ -34,6 +34,7 @@ class ObjectsSpec:
     They read from `begin` to below `end`. `clocks` are those of partitions whose objects depend on a clock. `refused`
     are offsets that no file can take, with the reason, and `letters` those whose dead letters are written already.
     `columns` are those of the table that the objects are files of, `schema` is that of rows which were computed.
+    Objects of the partitions in `closing` that are open at the end are stored as they are.
     """
 
     config: ObjectSinkConfig
@@ -45,6 +46,7 @@ class ObjectsSpec:
     letters: Mapping[TopicPartition, frozenset[int]] = field(default_factory=dict)
     columns: TableColumns | None = None
     schema: Schema | None = None
+    closing: frozenset[TopicPartition] = frozenset()
 
 
 @dataclass(frozen=True)
@@ -133,4 +135,5 @@ def _start(key: TopicPartition, spec: ObjectsSpec, taker: Taker, pills: PoisonPi
         spec.letters.get(key, frozenset()),
         spec.columns,
         spec.schema,
+        closes=key in spec.closing,
     )

@@ -12,7 +12,7 @@ from pyiceberg.table import Table
 from frazil.clients.kafka import client as kafka_client
 from frazil.clients.kafka import topics as kafka_topics
 from frazil.clients.kafka.ranges import Range
-from frazil.connectors.backfill import BETWEEN, RECORDS_PER_TASK, digest_of
+from frazil.connectors.backfill import BETWEEN, RECORDS_PER_TASK, Span
 from frazil.connectors.iceberg.batch import Batch
 from frazil.connectors.iceberg.config.iceberg_sink import IcebergSinkConfig
 from frazil.connectors.iceberg.position import start_position
@@ -26,7 +26,6 @@ from frazil.connectors.sql.runs import StatementRuns
 from frazil.connectors.sql.scan import scanned_topics
 from frazil.connectors.sql.write import WriteOfNone, result_of_none
 from frazil.errors import BadRecord, NotFound, TerminalError
-from frazil.pipeline import offsets
 from frazil.pipeline.executor import Executor
 from frazil.pipeline.letters.book import LetterBook
 from frazil.pipeline.letters.deadletter import DeadLetterQueue
@@ -35,7 +34,6 @@ from frazil.pipeline.report import BatchReport
 from frazil.pipeline.results import TaskResult
 from frazil.pipeline.source import Source, divided
 from frazil.pipeline.task_spec import TaskSpec
-from frazil.text.amounts import counted
 
 
 @dataclass(frozen=True)
@@ -52,8 +50,7 @@ class StatementBackfill:
     @property
     def position(self) -> str:
         """Name under which the table keeps that it has the rows: that of the connector, its statement and the span."""
-        digest = digest_of(self.own.digest, offsets.to_json(self.begin), offsets.to_json(self.end))
-        return f"{self.config.name}{BETWEEN}{digest}"
+        return f"{self.config.name}{Span(self.begin, self.end).name_of(self.own.digest)}"
 
     @property
     def topics(self) -> list[str]:
@@ -76,7 +73,7 @@ class StatementBackfill:
         )
         floor = target.floor(table, self.position)
         start_position.check_identity(target.name, floor.identity, now)
-        if all(floor.offsets.get(key, self.begin[key]) >= end for key, end in self.end.items()):
+        if Span(self.begin, self.end).is_before(floor.offsets):
             return True, []
         if self.config.row_changes is None:
             return False, list(self._stored(target, table, now))
@@ -90,12 +87,8 @@ class StatementBackfill:
                 continue
             floor, first = target.floor(table, name), target.beginning(table, name)
             known = [key for key in self.end if floor.identity.topic_ids.get(key[0]) == now.topic_ids[key[0]]]
-            twice = sum(
-                max(0, min(self.end[key], floor.offsets.get(key, 0)) - max(self.begin[key], first.get(key, 0)))
-                for key in known
-            )
-            if twice:
-                yield f"{counted(twice, 'record')} of them {'is' if twice == 1 else 'are'} stored by {name} already"
+            span = Span(self.begin, {key: self.end[key] for key in known})
+            yield from span.common(first, floor.offsets, f"stored by {name} already")
 
     def _identity(self, floors: Mapping[str, Floor]) -> KafkaIdentity:
         return start_position.identity(self.bootstrap, self.topics, floors)

@@ -14,6 +14,7 @@ import numpy as np
 import pyarrow as pa
 
 from frazil.clients.kafka.ranges import Range
+from frazil.connectors.backfill import Span
 from frazil.connectors.objects.config.object_sink import ObjectSinkConfig
 from frazil.connectors.objects.records import Schema
 from frazil.connectors.objects.results import ObjectsResult, PartitionResult
@@ -91,11 +92,12 @@ class SqlObjectTask(ObjectSinkTask):
         stored: StoredPositions,
         context: SinkContext,
         table: Table | None = None,
+        span: Span | None = None,
     ) -> None:
         """Raises UsageError without Spark, ConfigError for a statement that it refuses; and as `ObjectSinkTask`."""
         self._sql = StatementRuns(own, scanned_topics(config, own), context.executor, list[pa.Table])
         super().__init__(
-            config, bootstrap, topics, source, dead_letters, store, stored, context, schema=None, table=table
+            config, bootstrap, topics, source, dead_letters, store, stored, context, table=table, span=span
         )
 
     def step(self, due: Due, committed: Callable[[BatchReport], None]) -> None:

@@ -47,7 +47,7 @@ class SqlSink(StatementSink, IcebergSink):
         context: SinkContext,
     ) -> SqlSinkTask | StatefulSinkTask:
         """Make the task. Raises UsageError without Spark."""
-        self._tell_newer_schemas()
+        self.look_for_newer_schemas()
         kind = StatefulSinkTask if self._own.statement.state else SqlSinkTask
         return kind(self._own, self._config, self._bootstrap, catalog, topics, source, dead_letters, context)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import threading
 from abc import abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -28,7 +29,7 @@ from frazil.connectors.sql.statement import METADATA
 from frazil.connectors.typed_records import TypedRecords
 from frazil.environment.bootstrap import Bootstrap
 from frazil.environment.settings import Settings
-from frazil.errors import ConfigError, NotFound, UsageError
+from frazil.errors import ConfigError, FrazilError, NotFound, UsageError
 from frazil.pipeline.executor import Executor
 from frazil.pipeline.letters.log import Queue
 from frazil.pipeline.source import divided, ranges_between
@@ -48,10 +49,18 @@ class StatementSink(Sink):
         super().__init__(config, settings, bootstrap)  # type: ignore[call-arg]
         self._own = self._own.loaded(settings)
 
+    def look_for_newer_schemas(self) -> threading.Thread:
+        """Log that the registry has newer columns than the statement, in a thread: nothing waits for the registry."""
+        looking = threading.Thread(target=self._tell_newer_schemas, name=f"schemas of {self.name}", daemon=True)
+        looking.start()
+        return looking
+
     def _tell_newer_schemas(self) -> None:
-        """Log that the registry has newer columns than the statement."""
-        for concern in self.newer_schemas():
-            logger.warning("connector %s: %s: %s. %s", self.name, concern.what, concern.effect, concern.cure)
+        try:
+            for concern in self.newer_schemas():
+                logger.warning("connector %s: %s: %s. %s", self.name, concern.what, concern.effect, concern.cure)
+        except FrazilError as error:
+            logger.warning("connector %s: whether there are newer schemas is not known: %s", self.name, error)
 
     def concerns(self) -> list[Concern]:
         """See `Sink`."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from frazil.clients.kafka import topics as kafka_topics
-from frazil.connectors.backfill import Backfill, span_offsets
+from frazil.connectors.backfill import Backfill, Span, span_offsets
 from frazil.connectors.dead_letters import dead_letter_queue
 from frazil.connectors.positions import Changes, alter_group, check_changes
 from frazil.connectors.sink import SinkContext
@@ -46,7 +46,7 @@ class SqlTopicSink(StatementSink):
 
     def start(self, context: SinkContext, topics: Sequence[str]) -> SqlTopicTask:
         """See `Sink`."""
-        self._tell_newer_schemas()
+        self.look_for_newer_schemas()
         return self._task(self._config, context, topics)
 
     def _task(
@@ -62,15 +62,16 @@ class SqlTopicSink(StatementSink):
             raise UsageError(f"rows of table {table} can be stored in an Iceberg table only. Nothing was sent")
         config, bootstrap = self._config, self._bootstrap
         topics = topics_of(config, bootstrap)
-        begin, end = span_offsets(bootstrap, topics, since_ms, until_ms, committed=config.reads_committed)
-        found = TopicBackfill(self._own, config, bootstrap, begin, end)
+        span = Span(*span_offsets(bootstrap, topics, since_ms, until_ms, committed=config.reads_committed))
+        found = TopicBackfill(self._own, config, bootstrap, span)
         done, remarks = found.standing()
 
         def run(executor: Executor) -> Totals:
             context = SinkContext(executor, at_once=True)
-            return found.run(lambda named: self._task(named, context, topics, begin))
+            return self._task(found.named, context, topics, span.begin).store(span.end)
 
-        return Backfill(found.named.name, f"topic {config.topic}", ranges_between(begin, end), done, remarks, run)
+        ranges = ranges_between(span.begin, span.end)
+        return Backfill(found.named.name, f"topic {config.topic}", ranges, done, remarks, run)
 
     def alter(self, changes: Changes | None) -> list[str]:
         """See `Sink`."""

@@ -35,7 +35,7 @@ _KINDS: Mapping[str, FormatKind] = {
 
 @dataclass(frozen=True)
 class Layout:
-    """Names of objects. `pad` is the number of digits of the offset.
+    """Names of objects. `pad` is the number of digits of the offset, `mark` stands behind it.
 
     With `topic_folder` the topic is a folder below `topics_dir`.
     """
@@ -44,6 +44,7 @@ class Layout:
     directory_delimiter: str = "/"
     file_delimiter: str = "+"
     pad: int = 10
+    mark: str = ""
     topic_folder: bool = True
 
 
@@ -176,7 +177,7 @@ def typed_config(parsed: Parsed) -> ObjectSinkConfig:
             parsed.text("directory.delim"),
             parsed.text("file.delim"),
             parsed.number("filename.offset.zero.pad.width"),
-            parsed.flag("frazil.topic.folder") and not is_delta,
+            topic_folder=parsed.flag("frazil.topic.folder") and not is_delta,
         ),
         partitioning=replace(division, absent="") if is_delta else division,
         rotation=_rotation(parsed),
