@@ -167,6 +167,17 @@ class Connector:
             with closing(SparkJobs(spark)) as jobs:
                 return found.run(jobs.of(self.name))
 
+    def store(self, frame: DataFrame, batch: int) -> BatchReport | None:
+        """Store a batch of a stream of your own in the table, for `writeStream.foreachBatch`; None where it is there.
+
+        A batch is one commit, which says that it is there: one that Spark computes again is not stored again. Raises
+        UsageError elsewhere than in foreachBatch, and for rows that do not go to a table of a SQL connector.
+        """
+        from frazil.engine.jobs import SparkJobs
+
+        with self._opened.hiding() as sink, closing(SparkJobs(frame.sparkSession)) as jobs:
+            return sink.store_batch(frame, batch, jobs.of(self.name))
+
     def verify(
         self, partition: int | None = None, begin: int | None = None, end: int | None = None
     ) -> list[RangeCheck]:

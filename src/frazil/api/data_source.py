@@ -7,16 +7,19 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 import pyarrow as pa
-from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
+from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStreamReader, InputPartition
 from pyspark.sql.types import StructType
 
 from frazil.api.connector import Connector, open_connector
+from frazil.connectors.positions import check_range
 from frazil.connectors.typed_records import TypedRecords
 from frazil.errors import UsageError
 from frazil.pipeline import offsets
+from frazil.pipeline.offsets import Offsets
 from frazil.pipeline.task_spec import Bounds
 from frazil.text.times import point_in_time
 
+_OFFSETS = "offsets"
 _OWN = ("connector", "topic", "schema", "since", "until", "startingoffsets", "endingoffsets")
 _DEFAULTS = {
     "value.converter": "org.apache.kafka.connect.json.JsonConverter",
@@ -45,6 +48,17 @@ class RecordSource(DataSource):
     def reader(self, schema: StructType) -> DataSourceReader:
         """Make what reads the records."""
         return _Reader(self._records())
+
+    def streamReader(self, schema: StructType) -> DataSourceStreamReader:
+        """Make what reads them as a stream."""
+        return _StreamReader(self._records, self._between)
+
+    def _between(self, start: Offsets, end: Offsets) -> TypedRecords:
+        option = dict(self.options)
+        found = _connector(option).records(option.get("topic", ""), within=Bounds(start, end))
+        for key, offset in start.items():
+            check_range(key, offset, found.begin.get(key, 0), found.end.get(key, 0), "the checkpoint of Spark")
+        return found
 
     def _records(self) -> TypedRecords:
         option = dict(self.options)
@@ -86,6 +100,32 @@ class _Reader(DataSourceReader):
 
     def read(self, partition: _Partition) -> Iterator[pa.RecordBatch]:  # type: ignore[override]
         return partition.read()
+
+
+class _StreamReader(DataSourceStreamReader):
+    """Spark keeps the offsets; each is those of all partitions."""
+
+    def __init__(
+        self, records: Callable[[], TypedRecords], between: Callable[[Offsets, Offsets], TypedRecords]
+    ) -> None:
+        self._records, self._between = records, between
+
+    def initialOffset(self) -> dict[str, str]:
+        return _offset(self._records().begin)
+
+    def latestOffset(self) -> dict[str, str]:
+        return _offset(self._records().end)
+
+    def partitions(self, start: dict[str, str], end: dict[str, str]) -> list[InputPartition]:
+        found = self._between(*(offsets.from_json(each[_OFFSETS]) for each in (start, end)))
+        return [_Partition(part) for part in found.parts] or [_Partition(_nothing)]
+
+    def read(self, partition: _Partition) -> Iterator[pa.RecordBatch]:  # type: ignore[override]
+        return partition.read()
+
+
+def _offset(found: Offsets) -> dict[str, str]:
+    return {_OFFSETS: offsets.to_json(found)}
 
 
 def _nothing() -> Iterator[pa.RecordBatch]:

@@ -243,6 +243,16 @@ class Sink(ABC):
             f"{self.name} has no statement; rows of connectors of class frazil.SqlConnector can go through a function"
         )
 
+    def store_batch(self, frame: DataFrame, number: int, executor: Executor) -> BatchReport | None:
+        """Store a batch of a program's own stream of Spark, once; None where its table has it.
+
+        Raises UsageError where the sink is none of a SQL connector with a table, and outside of foreachBatch.
+        """
+        raise UsageError(
+            f"rows of {self.name} are not in a table of a connector of class frazil.SqlConnector, which knows which "
+            "batches it has. Nothing was stored"
+        )
+
     def refusals(self) -> list[str]:
         """Reasons why it cannot run that only its store tells; asked before a connector is created or changed.
 

@@ -30,7 +30,7 @@ def frame(session: SparkSession, broker: Broker, *, tolerant: bool) -> DataFrame
     (topic,) = scanned_topics(config, replace(own, statement=every))
     shares = divided(ranges_between({}, broker.ends("t")), 3)
     scans = [scan for share in shares for scan in scans_of({"t": topic}, share, snapshot(broker, ["t"]), {}, None)]
-    return records_frame(session, typed_records(topic, scans, tolerant=tolerant))
+    return records_frame(session, typed_records(topic, scans, {}, {}, tolerant=tolerant))
 
 
 @pytest.mark.spark

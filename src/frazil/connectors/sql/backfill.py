@@ -24,7 +24,7 @@ from frazil.connectors.sql.config import StatementConfig
 from frazil.connectors.sql.reference import ReferenceTables
 from frazil.connectors.sql.runs import StatementRuns
 from frazil.connectors.sql.scan import scanned_topics
-from frazil.connectors.sql.write import WriteOfNone, result_of_none
+from frazil.connectors.sql.write import WriteOfNone, discovered, result_of_none
 from frazil.errors import BadRecord, NotFound, TerminalError
 from frazil.pipeline.executor import Executor
 from frazil.pipeline.letters.book import LetterBook
@@ -128,7 +128,7 @@ def _grouped(runs: StatementRuns, spec: TaskSpec, source: Source, shares: Sequen
     """Compute a statement with state over all of the records at once."""
     (table,) = spec.tables
     if table.writer is None:
-        return runs.discovered(table.name)
+        return discovered(table.name, runs.columns)
     scanned, results = runs.compute(lambda names: WriteOfNone(spec, names[0]), source, shares)
     result = result_of_none(table.name, scanned, results)
     if result.tables[table.name].overflow:

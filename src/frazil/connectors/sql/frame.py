@@ -14,19 +14,22 @@ from frazil.connectors.sql.scan import Scan, ScannedTopic, hidden_columns
 from frazil.connectors.sql.statement import METADATA
 from frazil.connectors.typed_records import TypedRecords
 from frazil.errors import BadRecord
+from frazil.pipeline.offsets import Offsets
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 
-def typed_records(topic: ScannedTopic, scans: Sequence[Scan], *, tolerant: bool) -> TypedRecords:
-    """Take the records of scans, which are of topics with the same columns.
+def typed_records(
+    topic: ScannedTopic, scans: Sequence[Scan], begin: Offsets, end: Offsets, *, tolerant: bool
+) -> TypedRecords:
+    """Take the records of scans, which are those of a span of topics with the same columns.
 
     Bad records are left out where they are tolerated, else reading fails with the first.
     """
     columns = f"{spark_columns(topic.columns)}, {hidden_columns(METADATA, place=False)}"
     names = (*(field.name for field in topic.columns.fields), *METADATA)
-    return TypedRecords(topic.name, columns, [_Part(scan, names, tolerant) for scan in scans])
+    return TypedRecords(topic.name, columns, begin, end, [_Part(scan, names, tolerant) for scan in scans])
 
 
 def records_frame(session: SparkSession, records: TypedRecords) -> DataFrame:

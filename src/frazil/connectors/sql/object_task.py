@@ -26,7 +26,7 @@ from frazil.connectors.sql.config import StatementConfig
 from frazil.connectors.sql.runs import StatementRuns
 from frazil.connectors.sql.scan import InOrder, Scanned, scanned_topics
 from frazil.connectors.sql.statement import PLACE
-from frazil.connectors.sql.write import places_of_rows, typed_structs
+from frazil.connectors.sql.write import offsets_of, places_of_rows, typed_structs
 from frazil.errors import TerminalError
 from frazil.pipeline.bookings import dead_letter
 from frazil.pipeline.computed import json_rows
@@ -74,7 +74,7 @@ class StoreRows:
             for begin, end in pairwise([0, *cuts.tolist(), len(order)])
         ]
         result = run(chunks, replace(self.spec, schema=Schema(b"", typed, type=typed)))
-        return Stored(result, {(each.topic, each.partition): np.unique(each.offsets) for each in chunks})
+        return Stored(result, offsets_of(((each.topic, each.partition), each.offsets) for each in chunks))
 
 
 class SqlObjectTask(ObjectSinkTask):

@@ -9,7 +9,6 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Protocol, TypeVar, runtime_checkable
 
-import numpy as np
 import pyarrow as pa
 
 from frazil.clients.kafka.ranges import Range
@@ -18,7 +17,7 @@ from frazil.connectors.sql.query import Query, data_exception
 from frazil.connectors.sql.rehearsal import Rehearse
 from frazil.connectors.sql.scan import InOrder, Refused, Scan, Scanned, ScannedTopic
 from frazil.connectors.sql.state_query import StateQuery
-from frazil.connectors.sql.write import Write
+from frazil.connectors.sql.write import Write, offsets_of
 from frazil.errors import UsageError
 from frazil.pipeline.bookings import Bookings
 from frazil.pipeline.executor import Executor
@@ -28,7 +27,7 @@ from frazil.pipeline.rows import Rows
 from frazil.pipeline.source import Source, described
 from frazil.pipeline.task_spec import TaskSpec
 from frazil.pipeline.tolerating import tolerating
-from frazil.pipeline.types import Struct, Type
+from frazil.pipeline.types import Struct
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -119,7 +118,7 @@ class StatementRuns:
             self._refused |= {letter.coordinates: (letter.path, letter.reason) for letter in own.dead}
             return TaskResult({table: TableResult(files=own.files, again=True)})
         given = sum(each.given for each in scanned)
-        gave = np.unique(np.concatenate([each.records for each in written], axis=1), axis=1).shape[1] if written else 0
+        gave = sum(map(len, offsets_of(part for each in written for part in each.records.items()).values()))
         own.read += given - gave
         own.skipped["statement"] += given - gave
         for each in scanned:
@@ -140,11 +139,6 @@ class StatementRuns:
     def columns(self) -> Struct:
         """Columns of the rows."""
         return self.query.columns
-
-    def discovered(self, table: str) -> TaskResult:
-        """Tell the columns of the rows, for a table that is to be made."""
-        columns: dict[tuple[str, ...], Type] = {(field.name,): field.type for field in self.columns.fields}
-        return TaskResult({table: TableResult(unknown=columns)})
 
     def search(self, read: Callable[[], Generator[Rows]], failed: StatementFails) -> None:
         """Refuse the records that the statement fails on. Raises TerminalError where it is none of them alone."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 from pyiceberg.catalog import Catalog
@@ -29,6 +30,9 @@ from frazil.pipeline.letters.deadletter import DeadLetterQueue
 from frazil.pipeline.report import BatchReport
 from frazil.pipeline.rows import Rows
 from frazil.pipeline.source import Source, ranges_between
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
 
 
 class SqlSink(StatementSink, IcebergSink):
@@ -89,6 +93,12 @@ class SqlSink(StatementSink, IcebergSink):
 
         ranges = [replace(one, topic=table) for one in ranges_between(found.begin, found.end)]
         return Backfill(found.position, self._config.tables[0], ranges, done, remarks, run)
+
+    def store_batch(self, frame: DataFrame, number: int, executor: Executor) -> BatchReport | None:
+        """See `Sink`."""
+        from frazil.connectors.sql.frame_store import store_batch
+
+        return store_batch(frame, number, self._config, self._catalog(), executor)
 
     @property
     def _target_name(self) -> str:

@@ -22,7 +22,7 @@ from frazil.connectors.sql.runs import SparkExecutor, StatementFails, StatementR
 from frazil.connectors.sql.scan import scanned_topics
 from frazil.connectors.sql.state_query import StateQuery
 from frazil.connectors.sql.stream import Ran, StateStream, new_folder
-from frazil.connectors.sql.write import WriteOfNone, result_of_none
+from frazil.connectors.sql.write import WriteOfNone, discovered, result_of_none
 from frazil.errors import ConfigError, PositionLost, TerminalError
 from frazil.pipeline.letters.deadletter import DeadLetterQueue
 from frazil.pipeline.offsets import Offsets
@@ -91,7 +91,7 @@ class StatefulSinkTask(IcebergSinkTask):
         """See `IcebergSinkTask`. A run that is not committed is computed again from the state before it."""
         (table,) = spec.tables
         if table.writer is None:
-            return self._runs.discovered(table.name)
+            return discovered(table.name, self._runs.columns)
         ran = self._ran(spec, shares)
         what = described([one for share in shares for one in share])
         scanned = [*ran.scanned, *self._executor.run([scan.report for scan in ran.left], what)]

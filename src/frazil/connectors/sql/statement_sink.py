@@ -140,7 +140,7 @@ class StatementSink(Sink):
         source, named = task_source(config, bootstrap, headers=True), {one: replace(found, name=one) for one in topics}
         shares = divided(ranges, -(-sum(map(len, ranges)) // RECORDS_PER_TASK))
         scans = [scan for share in shares for scan in scans_of(named, share, source, {}, None)]
-        return typed_records(found, scans, tolerant=config.errors_tolerance == "all")
+        return typed_records(found, scans, begin, end, tolerant=config.errors_tolerance == "all")
 
     def through(self, function: RowFunction) -> None:
         """See `Sink`."""

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -15,7 +15,9 @@ from frazil.connectors.sql.statement import PLACE
 from frazil.errors import TerminalError
 from frazil.pipeline.computed import Computed, Places
 from frazil.pipeline.convert.origins import with_origins, without_origins
+from frazil.pipeline.offsets import TopicPartition
 from frazil.pipeline.results import TableResult, TaskResult, combine
+from frazil.pipeline.rows import Int64s
 from frazil.pipeline.task import run
 from frazil.pipeline.task_spec import Bounds, TaskSpec
 from frazil.pipeline.types import Struct
@@ -25,10 +27,10 @@ _ROWS_OF_A_BATCH = 32
 
 @dataclass(frozen=True)
 class Written:
-    """Result of a task; `records` are the places of those that gave a row: topic, partition and offset, each once."""
+    """Result of a task; `records` are the offsets of those that gave a row, each once, by topic and partition."""
 
     result: TaskResult
-    records: np.ndarray[Any, np.dtype[np.int64]]
+    records: Mapping[TopicPartition, Int64s]
 
 
 @dataclass(frozen=True)
@@ -40,8 +42,9 @@ class Write:
 
     def __call__(self, rows: pa.Table) -> Written:
         places, computed = places_of_rows(rows), computed_rows(rows)
-        result = run(computed.chunks(places, self.topics), replace(self.spec, computed=computed))
-        return Written(result, np.unique(np.stack((places.topics, places.partitions, places.offsets)), axis=1))
+        chunks = list(computed.chunks(places, self.topics))
+        result = run(iter(chunks), replace(self.spec, computed=computed))
+        return Written(result, offsets_of(((each.topic, each.partition), each.offsets) for each in chunks))
 
 
 def places_of_rows(rows: pa.Table) -> Places:
@@ -54,6 +57,14 @@ def places_of_none(count: int, batch: int = 0) -> Places:
     """Places for rows that are from no record of their own: of the first topic, those of a later batch behind."""
     nothing = np.zeros(count, np.int64)
     return Places(nothing, nothing, (batch << _ROWS_OF_A_BATCH) + np.arange(count), nothing)
+
+
+def offsets_of(parts: Iterable[tuple[TopicPartition, Int64s]]) -> dict[TopicPartition, Int64s]:
+    """Give the offsets of parts by topic and partition, each once."""
+    found = defaultdict[TopicPartition, list[Int64s]](list)
+    for key, offsets in parts:
+        found[key].append(offsets)
+    return {key: np.unique(np.concatenate(several)) for key, several in found.items()}
 
 
 def typed_structs(rows: pa.Table) -> tuple[pa.ChunkedArray, Struct]:
@@ -91,6 +102,11 @@ class WriteOfNone:
             self.spec, tables=(replace(table, bounds=Bounds()),), transforms=None, envelope=None, computed=computed
         )
         return run(computed.chunks(places_of_none(rows.num_rows, self.batch), [self.topic]), spec)
+
+
+def discovered(table: str, columns: Struct) -> TaskResult:
+    """Tell the columns of the rows, for a table that is to be made."""
+    return TaskResult({table: TableResult(unknown={(field.name,): field.type for field in columns.fields})})
 
 
 def result_of_none(table: str, scanned: Sequence[Scanned], written: Sequence[TaskResult]) -> TaskResult:
