@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
 import numpy as np
@@ -13,16 +14,16 @@ from bench.drain import started, wait_for_rows, wait_until_running
 from bench.environment import Show
 from bench.load import SEED, Pace, create_topic
 from bench.results import Latency
-from bench.sampling import cpu_between
-from bench.systems import System
-from bench.tables import Commit
+from bench.sampling import TreeSampler, cpu_between
+from bench.systems import Connector, System
+from bench.tables import Commit, WatchedTable
 from frazil.clients.kafka.produce import RecordProducer
 from frazil.environment.settings import Settings
 from frazil.errors import TerminalError
 from frazil.minio.generators.generate import records
 from frazil.minio.records.kinds import TableKind
 
-_SETTLE_S = 5.0
+SETTLE_S = 5.0
 _LAST_ROWS_S = 300
 """Time for the last rows: the peer may need several commit timeouts of 60 s."""
 
@@ -40,26 +41,57 @@ def latency(
     with started(settings, system, kind, topic, run, show) as (connector, table, sampler, config):
         connector.deploy(config)
         wait_until_running(connector, show)
-        time.sleep(_SETTLE_S)
+        time.sleep(SETTLE_S)
         pace = Pace(time.time() + 0.5, rate)
         first = datetime.fromtimestamp(pace.first, UTC)
         values = records(kind, count, SEED, start=first, span=timedelta(seconds=seconds))
-        with ThreadPoolExecutor(1, thread_name_prefix="producer") as executor:
-            sent = executor.submit(_produce, settings.bootstrap_servers, topic, pace, values, count)
-            try:
-                wait_for_rows(connector, table, count, seconds + _LAST_ROWS_S, show, lambda: _raise_failure(sent))
-            finally:
-                pace.stop()
-            last_acknowledged = sent.result()
-        sampler.take()
+        return steady(
+            settings, Watched(connector, table, sampler), topic, pace, values, (count, count), system.title, show
+        )
+
+
+@dataclass(frozen=True)
+class Watched:
+    """A connector that runs, its table and its worker."""
+
+    connector: Connector
+    table: WatchedTable
+    sampler: TreeSampler
+
+
+def steady(
+    settings: Settings,
+    watched: Watched,
+    topic: str,
+    pace: Pace,
+    values: Iterator[bytes],
+    counts: tuple[int, int],
+    title: str,
+    show: Show,
+) -> Latency:
+    """Produce values at a pace, and compare the column `time` of each row with its visibility.
+
+    `counts` are those of the records and of their rows. Raises as `latency` does.
+    """
+    count, rows = counts
+    connector, table, sampler = watched.connector, watched.table, watched.sampler
+    with ThreadPoolExecutor(1, thread_name_prefix="producer") as executor:
+        sent = executor.submit(_produce, settings.bootstrap_servers, topic, pace, values, count)
+        try:
+            longest = count / pace.rate + _LAST_ROWS_S
+            wait_for_rows(connector, table, rows, longest, show, lambda: _raise_failure(sent))
+        finally:
+            pace.stop()
+        last_acknowledged = sent.result()
+    sampler.take()
     table.look()
     seen = latencies(table.commits, table.times_by_snapshot())
-    all_visible = next(c.visible_at for c in table.commits if c.total_records >= count)
+    all_visible = next(c.visible_at for c in table.commits if c.total_records >= rows)
     p50, p99 = np.percentile(seen, [50, 99])
     return Latency(
-        title=system.title,
-        rate=rate,
-        records=count,
+        title=title,
+        rate=pace.rate,
+        records=rows,
         rows=table.count(),
         p50_s=float(p50),
         p99_s=float(p99),

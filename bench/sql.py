@@ -88,15 +88,14 @@ def measure(settings: Settings, way: Way, records: int, run: str, show: Show) ->
         wait_for_rows(connector, table, rows, records / _SLOWEST_RATE + 120, show)
         sampler.take()
     found = summarise(replace(FRAZIL, name=way, title=TITLES[way]), rows, begin, table, sampler)
+    rate, per_cpu_s = (each and each * records / rows for each in (found.warm_rate, found.warm_per_cpu_s))
+    found = replace(found, warm_rate=rate, warm_per_cpu_s=per_cpu_s)
     return replace(found, records=records, refused=records - rows, rows=table.count())
 
 
-@contextmanager
-def _frazil(
-    settings: Settings, way: Way, table: WatchedTable, run: str, show: Show
-) -> Iterator[tuple[TreeSampler, Callable[[], Connector]]]:
-    service = FRAZIL.worker(with_home(settings, settings.home / "workers" / run))
-    config = {
+def connector_config(settings: Settings, table: WatchedTable) -> dict[str, str]:
+    """The keys of a connector for orders into a table."""
+    return {
         "connector.class": "IcebergSink",
         "topics": TOPIC,
         "iceberg.tables": table.identifier,
@@ -106,6 +105,14 @@ def _frazil(
         "value.converter.schemas.enable": "false",
         **{f"iceberg.catalog.{name}": text for name, text in settings.catalog_properties().items()},
     }
+
+
+@contextmanager
+def _frazil(
+    settings: Settings, way: Way, table: WatchedTable, run: str, show: Show
+) -> Iterator[tuple[TreeSampler, Callable[[], Connector]]]:
+    service = FRAZIL.worker(with_home(settings, settings.home / "workers" / run))
+    config = connector_config(settings, table)
     if way != "plain":
         sql = SELECT_SOME if way == "sql-some" else "SELECT * FROM {}"
         config |= {"connector.class": "SqlSink", "frazil.sql.schema": COLUMNS, "frazil.sql": sql.format(f"`{TOPIC}`")}

@@ -46,6 +46,7 @@ from bench.sql import measure as measure_sql
 from bench.systems import FRAZIL, PEER_1, PEER_2, System
 from bench.upsert import MODES
 from bench.upsert import measure as measure_upsert
+from bench.windows import windows
 from bench.worker import idle_worker
 from frazil.environment.settings import Settings
 from frazil.errors import FrazilError
@@ -69,6 +70,7 @@ STEPS = (
         "malformed",
         "partitions",
         "sql",
+        "windows",
         "query",
         "worker",
         "many",
@@ -117,6 +119,7 @@ def measure(settings: Settings, plan: Plan, results: Results, show: Show, tell: 
         ("malformed", runner.malformed),
         ("partitions", runner.partitions),
         ("sql", runner.sql),
+        ("windows", runner.windows),
         ("query", runner.query),
         ("worker", runner.worker),
         ("many", runner.many),
@@ -235,6 +238,15 @@ class _Runner:
         result = measure_sql(self._settings, way, self._plan.records, run, self._show)
         self._results.sql.append(result)
         self._tell(f"{result.title}: {result.per_cpu_s:,.0f} records per CPU-s")
+
+    def windows(self) -> None:
+        self._step("windows", self._windows)
+
+    def _windows(self) -> None:
+        rate, seconds = self._plan.latency_rate, self._plan.latency_seconds
+        result = windows(self._settings, rate, seconds, "windows", self._show)
+        self._results.latencies.append(result)
+        self._tell(f"{result.title}: p50 {result.p50_s:.1f} s, p99 {result.p99_s:.1f} s")
 
     def query(self) -> None:
         table: list[Table] = []

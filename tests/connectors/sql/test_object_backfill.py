@@ -70,7 +70,7 @@ class Past:
             **self.pipe.config(**config),
             "connector.class": "SqlSink",
             "frazil.sql.schema": "id BIGINT NOT NULL",
-            "frazil.sql": f"SELECT id, explode(sequence(1, 2)) AS item FROM {name}",  # noqa: S608 - a name of ours
+            "frazil.sql": f"SELECT id, explode(array(1, 2)) AS item FROM {name}",  # noqa: S608 - a name of ours
         }
         for hour in range(10):
             self.pipe.send([json.dumps({"id": hour}).encode()], partition=hour % 2, timestamp=self.at(hour))
