@@ -33,11 +33,11 @@ class Span:
     end: Offsets
 
     def name_of(self, *parts: str) -> str:
-        """What a backfill of the span adds to names of its connector; `parts` tell what it is about."""
+        """Name what a backfill of the span adds to names of its connector; `parts` tell what it is about."""
         return f"{BETWEEN}{digest_of(*parts, offsets.to_json(self.begin), offsets.to_json(self.end))}"
 
     def is_before(self, position: Offsets) -> bool:
-        """Whether a position is behind all of the records."""
+        """Tell whether a position is behind all of the records."""
         return all(position.get(key, self.begin[key]) >= end for key, end in self.end.items())
 
     def common(self, begin: Offsets, end: Offsets, told: str) -> list[str]:
