@@ -108,9 +108,9 @@ class SqlObjectSink(StatementSink, ObjectSink):
             yield from span.common(since, reached, f"stored by {other} already")
 
     def _is_of(self, topics: Sequence[str]) -> bool:
-        """Whether the stored position is one of the topics as they are now."""
+        """Tell whether the stored position, where there is one, is of the topics as they are now."""
         ids, known = kafka_topics.topic_ids(self._bootstrap, topics), self._stored_positions().load().topics
-        return all(known.get(topic) == id_ for topic, id_ in ids.items())
+        return all(known.get(topic, id_) == id_ for topic, id_ in ids.items())
 
     @property
     def _reads_headers(self) -> bool:
