@@ -25,6 +25,12 @@ from tests.connectors.iceberg.driver import TOLERANT
 from tests.connectors.sql.driver import PythonQuery, Rows, failure
 from tests.connectors.sql.object_driver import ObjectDriver
 
+pytestmark = [
+    # PySpark leaves the socket that DataFrame.collect reads to the garbage collector.
+    pytest.mark.filterwarnings("ignore:unclosed <socket.socket:ResourceWarning"),
+    pytest.mark.filterwarnings("ignore:Exception ignored in. <socket:pytest.PytestUnraisableExceptionWarning"),
+]
+
 SPAN = Span({("t", 0): 3, ("t", 1): 0}, {("t", 0): 18, ("t", 1): 11})
 
 
@@ -105,8 +111,6 @@ def twice(*ids: int) -> list[int]:
 
 
 @pytest.mark.spark
-@pytest.mark.filterwarnings("ignore:unclosed <socket.socket:ResourceWarning")
-@pytest.mark.filterwarnings("ignore:Exception ignored in. <socket:pytest.PytestUnraisableExceptionWarning")
 @pytest.mark.parametrize("delta", [False, True])
 def test_a_span_is_stored_once_beside_the_connector(
     stack: LocalStack, spark: SparkSession, monkeypatch: pytest.MonkeyPatch, delta: bool
