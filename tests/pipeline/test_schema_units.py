@@ -44,6 +44,12 @@ def stored(
     return oracle.stored(table, columns) if writer.tables else [], found
 
 
+def new_columns(*records: bytes) -> TableResult:
+    """What a task finds for a table that is not there yet."""
+    rows = batch([(value, "t", 0, offset) for offset, value in enumerate(records)])
+    return run(rows, TaskSpec((TableSpec("db.t", ANY_COLUMNS, None),), envelope=JsonEnvelope())).tables["db.t"]
+
+
 def one(type_: Type, schema: Json, value: Any, **more: Any) -> Any:
     """The value that one record stores, or the reason why it is a dead letter."""
     rows, found = stored(Struct((Field("v", type_),)), record(struct(v=schema), {"v": value}), **more)
@@ -166,10 +172,7 @@ def test_records_of_several_schemas_and_of_none_in_one_batch() -> None:
 
 def test_kinds_that_schemas_declare_merge_to_one_that_holds_all_values() -> None:
     def columns(*pairs: tuple[Json, Any]) -> dict[str, str]:
-        rows = batch([(record(struct(q=schema), {"q": value}), "t", 0, n) for n, (schema, value) in enumerate(pairs)])
-        return shown(
-            run(rows, TaskSpec((TableSpec("db.t", ANY_COLUMNS, None),), envelope=JsonEnvelope())).tables["db.t"]
-        )
+        return shown(new_columns(*(record(struct(q=schema), {"q": value}) for schema, value in pairs)))
 
     assert columns((of("int32"), 1), (of("int64"), 3_000_000_000)) == {"q": "long"}
     assert columns((of("float"), 0.5), (of("double"), 0.1)) == {"q": "double"}
@@ -180,6 +183,63 @@ def test_kinds_that_schemas_declare_merge_to_one_that_holds_all_values() -> None
     assert columns((maps[0], {"a": 1}), (maps[1], {"a": 2})) == {"q": "map<string, long>"}
     lists = [of("array", items=of("map", keys=of(kind), values=date)) for kind in ("int32", "int64")]
     assert columns((lists[0], []), (lists[1], [])) == {"q": "list<map<long, date>>"}
+
+
+DAYS, CLOCK = named("int32", CONNECT + "Date"), named("int32", CONNECT + "Time")
+INSTANT = named("int64", CONNECT + "Timestamp")
+KINDS: list[tuple[Type, Json, Any, Any, str]] = [
+    (Scalar("int"), of("int32"), 7, 7, "7"),
+    (LONG, of("int64"), 3_000_000_000, 3_000_000_000, "3000000000"),
+    (DOUBLE, of("double"), 0.5, 0.5, "0.5"),
+    (Scalar("boolean"), of("boolean"), True, True, "true"),
+    (STRING, of("string"), "a", "a", "a"),
+    (Scalar("decimal", 38, 2), decimal(2), unscaled(1234), Decimal("12.34"), "12.34"),
+    (Scalar("decimal", 38, 3), decimal(3), unscaled(1), Decimal("0.001"), "0.001"),
+    (DATE, DAYS, 20089, 20089, "2025-01-01"),
+    (TIME, CLOCK, 28_290_888, 28_290_888_000, "07:51:30.888Z"),
+    (UTC, INSTANT, 1_684_408_953_001, 1_684_408_953_001_000, "2023-05-18T11:22:33.001Z"),
+]
+"""Types of columns, schemas, payloads, what the column stores of them, and how Kafka Connect writes them as text."""
+WHOLE = {"int", "long"}
+
+
+def held_by_both(left: Scalar, right: Scalar) -> Scalar:
+    kinds = {left.kind, right.kind}
+    if left == right:
+        return left
+    if kinds <= WHOLE:
+        return LONG
+    if kinds <= {*WHOLE, "double"}:
+        return DOUBLE
+    if kinds <= {*WHOLE, "decimal"}:
+        return Scalar("decimal", 38, max(left.scale, right.scale))
+    return UTC if kinds == {"date", "timestamptz"} else STRING
+
+
+@pytest.mark.parametrize("right", KINDS, ids=lambda kind: str(kind[0]))
+@pytest.mark.parametrize("left", KINDS, ids=lambda kind: str(kind[0]))
+def test_values_of_two_schemas_in_one_batch_are_whole_in_their_new_column(left: Any, right: Any) -> None:
+    both = [record(struct(v=schema), {"v": payload}) for _, schema, payload, _, _ in (left, right)]
+    column = held_by_both(left[0], right[0])
+    assert new_columns(*both).unknown == {("v",): column}
+    rows, found = stored(Struct((Field("v", column),)), *both)
+    assert not found.dead
+    days = {20089: 20089 * DAY} if column == UTC else {}
+    values = [row["v"] for row in sorted(rows, key=lambda row: str(row["v"]))]
+    expected = [text if column == STRING else days.get(value, value) for *_, value, text in (left, right)]
+    assert values == sorted(expected, key=str)
+
+
+def test_times_of_connect_are_no_numbers_in_columns_of_text() -> None:
+    items = of("array", items=INSTANT)
+    pairs = of("map", keys=of("string"), values=DAYS)
+    assert one(List(STRING), items, [1_684_408_953_001, None]) == ["2023-05-18T11:22:33.001Z", None]
+    assert one(Map(STRING, STRING), pairs, {"a": 20089}) == [("a", "2025-01-01")]
+
+
+def test_a_day_that_a_transformation_has_written_is_a_midnight() -> None:
+    steps: tuple[Step, ...] = (("TimestampConverter$Value", {"field": "v", "target.type": "Date"}),)
+    assert one(UTC, INSTANT, 1_684_408_953_001, steps=steps) == 19495 * DAY
 
 
 ROW = struct(

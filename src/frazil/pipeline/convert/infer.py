@@ -139,7 +139,10 @@ def records(seen: Seen) -> Counter[Path]:
 
 
 def merge(left: Type | None, right: Type | None) -> Type | None:
-    """Find a type for the values of both: the wider number, double for whole ones beside fractions, else text."""
+    """Find a type for the values of both: the wider number, double for whole ones beside fractions, else text.
+
+    A day beside a point in time is the point at its midnight.
+    """
     if left is None or right is None or left == right:
         return right if left is None else left
     if left in _NOTHING or right in _NOTHING:
@@ -175,6 +178,8 @@ def _merge_scalars(left: Scalar, right: Scalar) -> Scalar:
         scale = max(left.scale, right.scale)
         whole = max(_DIGITS.get(each.kind, each.precision) - each.scale for each in (left, right))
         return Scalar("decimal", precision=min(whole + scale, _MAX_PRECISION), scale=scale)
+    if "date" in kinds and all(kind == "date" or kind.startswith("timestamp") for kind in kinds):
+        return right if left.kind == "date" else left
     return STRING
 
 

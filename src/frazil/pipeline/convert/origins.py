@@ -22,8 +22,9 @@ FLOATING: Final = "float"
 DECIMAL: Final = "decimal"
 VARIABLE_DECIMAL: Final = "io.debezium.data.VariableScaleDecimal"
 _CONNECT, _DEBEZIUM = "org.apache.kafka.connect.data.", "io.debezium.time."
+_DATE: Final = f"{_CONNECT}Date"
 _TIMES: Mapping[str, tuple[Literal["date", "time", "timestamp"], int]] = {
-    f"{_CONNECT}Date": ("date", temporal.NANOS_PER_DAY),
+    _DATE: ("date", temporal.NANOS_PER_DAY),
     f"{_CONNECT}Time": ("time", 1_000_000),
     f"{_CONNECT}Timestamp": ("timestamp", 1_000_000),
     f"{_DEBEZIUM}Date": ("date", temporal.NANOS_PER_DAY),
@@ -95,6 +96,10 @@ def _origin(column: Scalar, shape: Scalar) -> str:
     if column.kind in ("float", "double"):
         return DECIMAL if shape.kind == "decimal" else FLOATING if shape.kind in ("float", "double") else ""
     is_time = column.kind in ("date", "time") or column.kind.startswith("timestamp")
+    if is_time and shape.kind == "date":
+        return _DATE
+    if column.kind == "string":  # Connect's own times are no numbers there
+        is_time = shape.kind in ("date", "time", "timestamptz")
     return shape.origin if is_time and shape.kind not in ("string", "binary") else ""
 
 
@@ -123,7 +128,10 @@ def converter(type_: Scalar, *, legacy: bool) -> scalars.Convert:
         return other if legacy else lambda raw: _from_decimal(raw, other)
     if type_.origin == VARIABLE_DECIMAL:
         return lambda raw: other(_unpacked(raw) if raw[:1] == b"{" else raw)
-    return lambda raw: _time(raw, type_) if scalars.kind_of(raw) == "number" else other(raw)
+    if type_.kind.startswith("timestamp") and _TIMES.get(type_.origin, ("",))[0] == "date":
+        return lambda raw: _time(raw, type_) if scalars.kind_of(raw) == "number" else _midnight(raw, type_)
+    of_number = _text_of_time if type_.kind == "string" else _time
+    return lambda raw: of_number(raw, type_) if scalars.kind_of(raw) == "number" else other(raw)
 
 
 def instant(type_: Type, raw: bytes) -> int | None:
@@ -158,6 +166,17 @@ def _time(raw: bytes, type_: Scalar) -> int:
     if kind == "time":
         return scalars.in_day(nanos)
     return scalars.in_calendar(nanos, 1 if kind.endswith("_ns") else 1000)
+
+
+def _midnight(raw: bytes, type_: Scalar) -> int:
+    """Read a day, as transformations write one, as a point in time."""
+    days = scalars.converter(Scalar("date"))(raw)
+    return scalars.in_calendar(days * temporal.NANOS_PER_DAY, 1 if type_.kind.endswith("_ns") else 1000)
+
+
+def _text_of_time(raw: bytes, type_: Scalar) -> str:
+    nanos = instant(type_, raw)
+    return raw.decode() if nanos is None else temporal.connect_text(_TIMES[type_.origin][0], nanos)
 
 
 def _from_decimal(raw: bytes, other: scalars.Convert) -> Any:

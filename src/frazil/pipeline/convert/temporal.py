@@ -12,7 +12,8 @@ _ZONE = r"(?:([Zz])|([+-])(\d{2})(?::?(\d{2}))?)?"
 _DATE_RE = re.compile(_DATE, re.ASCII)
 _TIME_RE = re.compile(_TIME, re.ASCII)
 _TIMESTAMP_RE = re.compile(f"{_DATE}[Tt ]{_TIME}{_ZONE}", re.ASCII)
-_EPOCH_ORDINAL = dt.date(1970, 1, 1).toordinal()
+_EPOCH = dt.datetime(1970, 1, 1)
+_EPOCH_ORDINAL = _EPOCH.toordinal()
 NANOS_PER_DAY = 86_400_000_000_000
 FIRST_DAY = dt.date.min.toordinal() - _EPOCH_ORDINAL
 LAST_DAY = dt.date.max.toordinal() - _EPOCH_ORDINAL
@@ -60,6 +61,18 @@ def timestamp_to_nanos(text: str, *, apply_offset: bool) -> int:
             offset = (offset_hours * 60 + offset_minutes) * 60_000_000_000
             nanos += -offset if sign == "+" else offset
     return nanos
+
+
+def connect_text(kind: str, nanos: int) -> str:
+    """Write a time, of nanoseconds since midnight or 1970-01-01T00:00Z, as Kafka Connect does.
+
+    Raises OverflowError outside the years 1 to 9999.
+    """
+    moment = _EPOCH + dt.timedelta(milliseconds=nanos // 1_000_000)
+    if kind == "time":
+        return f"{moment.time().isoformat('milliseconds')}Z"
+    is_day = moment.time() == dt.time()
+    return moment.date().isoformat() if is_day else f"{moment.isoformat(timespec='milliseconds')}Z"
 
 
 def _nanos_of_day(hour: str, minute: str, second: str | None, fraction: str | None) -> int:

@@ -6,7 +6,6 @@ becomes text keeps its source text.
 
 from __future__ import annotations
 
-import datetime as dt
 import math
 import re
 from collections.abc import Callable, Mapping
@@ -46,7 +45,6 @@ _WHOLE_TEXT = re.compile(r"[+-]?[0-9]{1,20}", re.ASCII)
 _EXPONENT_LIMIT = 30
 _WHOLE_FROM = 1 << 24  # from here on a float32 is a whole number, and its shortest text is another one
 _NOT_FINITE = Scalar("double")
-_EPOCH = dt.datetime(1970, 1, 1)
 _TIMES = {DATE: "date", TIME: "time", TIMESTAMP: "timestamptz", "": ""}
 """Kinds of times by the names of their schemas; those that transformations have written have none."""
 _RESULTS: Mapping[str, Scalar] = {
@@ -154,12 +152,7 @@ def _of_times(convert: Callable[[bytes], Json], write: Callable[[str, int], Json
 
 
 def _time_text(kind: str, nanos: int) -> Raw:
-    """Write a time as Connect does."""
-    moment = _EPOCH + dt.timedelta(milliseconds=nanos // 1_000_000)
-    if kind == "time":
-        return quoted(f"{moment.time().isoformat('milliseconds')}Z")
-    is_day = moment.time() == dt.time()
-    return quoted(moment.date().isoformat() if is_day else f"{moment.isoformat(timespec='milliseconds')}Z")
+    return quoted(temporal.connect_text(kind, nanos))
 
 
 def _time_number(kind: str, nanos: int) -> bytes:
