@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from frazil.pipeline.convert.decode import DecodeSpec, RecordDecoder
 from frazil.pipeline.convert.legacy_scalars import converter
-from frazil.pipeline.types import Field, Scalar, Struct
+from frazil.pipeline.types import Field, List, Scalar, Struct
 from tests.pipeline.convert import oracle
 
 
@@ -68,6 +68,17 @@ def test_values_are_bent(type_: Scalar, raw: str, value: Any) -> None:
 def test_what_kafka_connect_refuses_is_refused(kind: Any, raw: str) -> None:
     with pytest.raises(ValueError, match=r"\w"):
         converter(Scalar(kind))(raw.encode())
+
+
+@pytest.mark.parametrize("text", ["-0", "-0.0", "-0e0", '"-0"'])
+@pytest.mark.parametrize("odd", ["1", '" 1"'], ids=["at once", "one by one"])
+def test_a_number_is_no_minus_zero_as_in_kafka_connect_and_a_text_may_be_one(text: str, odd: str) -> None:
+    kinds: tuple[Any, ...] = (Scalar("float"), Scalar("double"), List(Scalar("double")))
+    columns = Struct((*(Field(f"f{i}", kind) for i, kind in enumerate(kinds)), Field("odd", Scalar("double"))))
+    record = f'{{"f0":{text},"f1":{text},"f2":[{text}],"odd":{odd}}}'.encode()
+    (row,) = RecordDecoder(DecodeSpec(columns, False, legacy=True)).decode([record]).table.to_pylist()
+    zero = -0.0 if text[0] == '"' else 0.0
+    assert oracle.same(row, {"f0": zero, "f1": zero, "f2": [zero], "odd": 1.0})
 
 
 def test_records_are_bent_only_when_asked_for() -> None:

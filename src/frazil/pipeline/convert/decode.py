@@ -264,7 +264,7 @@ class RecordDecoder:
         refused: dict[int, Exception] = {
             i: ValueError("a key stands twice in a map") for i in rows_with_repeated_keys(table)
         }
-        for name, inexact in inexact_rows(table, self._plain_schema).items():
+        for name, inexact in inexact_rows(table, self._plain_schema, legacy=self._spec.legacy).items():
             self._failures[name] += len(inexact)
             refused.update((i, ValueError("a number that may have lost digits")) for i in inexact)
         if refused:

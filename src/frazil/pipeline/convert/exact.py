@@ -67,13 +67,16 @@ def _has_tiny(text: bytes) -> bool:
     return any(_TINY.match(text, one) for one in at.tolist())
 
 
-def inexact_rows(table: pa.Table, schema: pa.Schema) -> dict[str, set[int]]:
-    """Find rows by column whose source text has to be read; `schema` has the columns as they are to be stored."""
+def inexact_rows(table: pa.Table, schema: pa.Schema, *, legacy: bool = False) -> dict[str, set[int]]:
+    """Find rows by column whose source text has to be read; `schema` has the columns as they are to be stored.
+
+    With `legacy` also those with a minus zero, of which Kafka Connect has none.
+    """
     rows = np.arange(table.num_rows)
     found: dict[str, set[int]] = {}
     for field in schema:
         if _has_floating(field.type):
-            _collect(table.column(field.name), field.type, rows, found.setdefault(field.name, set()))
+            _collect(table.column(field.name), field.type, rows, found.setdefault(field.name, set()), legacy)
     return {name: some for name, some in found.items() if some}
 
 
@@ -82,23 +85,28 @@ def _has_floating(type_: pa.DataType) -> bool:
     return inside or pa.types.is_floating(type_)
 
 
-def _collect(array: pa.Array | pa.ChunkedArray, type_: pa.DataType, rows: _Index, found: set[int]) -> None:
+def _collect(
+    array: pa.Array | pa.ChunkedArray, type_: pa.DataType, rows: _Index, found: set[int], legacy: bool
+) -> None:
     """Add rows with such numbers; `rows[i]` is the row of the table that element `i` belongs to."""
     if isinstance(array, pa.ChunkedArray):
         array = array.chunk(0) if array.num_chunks == 1 else pa.concat_arrays(array.chunks)
     if pa.types.is_floating(type_):
         values = array.fill_null(0).to_numpy(zero_copy_only=False)
-        found.update(rows[_suspicious(values, single=pa.types.is_float32(type_))].tolist())
+        suspicious = _suspicious(values, single=pa.types.is_float32(type_))
+        if legacy:
+            suspicious |= (values == 0) & np.signbit(values)
+        found.update(rows[suspicious].tolist())
     elif pa.types.is_struct(type_):
         for index in range(type_.num_fields):
             if _has_floating(type_.field(index).type):
-                _collect(array.field(index), type_.field(index).type, rows, found)
+                _collect(array.field(index), type_.field(index).type, rows, found, legacy)
     elif pa.types.is_list(type_) or pa.types.is_map(type_):
         offsets = array.offsets.to_numpy()
         values, inner = (array.items, type_.item_type) if pa.types.is_map(type_) else (array.values, type_.value_type)
         if _has_floating(inner):
             begin, end = int(offsets[0]), int(offsets[-1])
-            _collect(values.slice(begin, end - begin), inner, np.repeat(rows, np.diff(offsets)), found)
+            _collect(values.slice(begin, end - begin), inner, np.repeat(rows, np.diff(offsets)), found, legacy)
 
 
 def _suspicious(values: _Doubles, *, single: bool) -> np.ndarray[Any, np.dtype[np.bool_]]:

@@ -107,6 +107,8 @@ def _floating(raw: bytes, single: bool) -> float:
         read = _read(raw)
         text = str(read) if isinstance(read, int) else raw.decode()
     value = scalars.nearest_double(text)
+    if value == 0 and raw[0] != _QUOTE:
+        return 0.0  # also of a minus zero, which BigDecimal does not have
     return scalars.nearest_float(value, text) if single else value
 
 

@@ -44,7 +44,8 @@ _TIMES: Mapping[str, tuple[Literal["date", "time", "timestamp"], int]] = {
 """Kind of time of a number whose schema has this name, or Avro's logical type, and its unit in nanoseconds."""
 _FITTING = {"date": ("date",), "time": ("time",), "timestamp": ("timestamp", "date")}
 """Kinds of columns, and the kinds of times that they hold."""
-_NOT_FINITE = {b'"NaN"': float("nan"), b'"Infinity"': float("inf"), b'"-Infinity"': float("-inf")}
+_NO_NUMBERS = {b'"NaN"': float("nan"), b'"Infinity"': float("inf"), b'"-Infinity"': float("-inf"), b"-0.0": -0.0}
+"""Floating values, as converters with schemas write them, that a conversion without a schema may not take."""
 
 
 class _Variable(msgspec.Struct):
@@ -123,7 +124,7 @@ def converter(type_: Scalar, *, legacy: bool) -> scalars.Convert:
     plain = replace(type_, origin="")
     other = legacy_scalars.converter(plain) if legacy else scalars.converter(plain)
     if type_.origin == FLOATING:
-        return lambda raw: _NOT_FINITE[raw] if raw in _NOT_FINITE else other(raw)
+        return lambda raw: _NO_NUMBERS[raw] if raw in _NO_NUMBERS else other(raw)
     if type_.origin == DECIMAL:
         return other if legacy else lambda raw: _from_decimal(raw, other)
     if type_.origin == VARIABLE_DECIMAL:
