@@ -204,10 +204,9 @@ def type_of(schema: bytes) -> Type:
     return _compiled(schema).type
 
 
-def identity_of(schema: bytes) -> tuple[str | None, int | None]:
-    """Read name and version of a valid schema."""
-    found = _schema(schema)
-    return found.name, found.version
+def schema_of(schema: bytes) -> ConnectSchema:
+    """Read a valid schema."""
+    return _schema(schema)
 
 
 @lru_cache(maxsize=1024)

@@ -115,8 +115,11 @@ def test_fields_have_defaults_and_the_types_that_stand_before_them() -> None:
             {"name": "home", "type": {"type": "record", "name": "Place", "fields": [{"name": "n", "type": "int"}]}},
             {"name": "work", "type": ["null", "Place"], "default": None},
             {"name": "age", "type": "int", "default": 7},
+            {"name": "raw", "type": "bytes", "default": "\u00ff", "doc": "as it came"},
+            {"name": "nick", "type": ["string", "null"], "default": "x"},
         ],
     }
+    default = {"parameters": {f"{AVRO}.field.default": "true"}}
     place = {"type": "struct", "name": "x.Place", "fields": [{"type": "int32", "field": "n"}]}
     assert connect(schema) == {
         "type": "struct",
@@ -125,8 +128,11 @@ def test_fields_have_defaults_and_the_types_that_stand_before_them() -> None:
         "fields": [
             place | {"field": "home"},
             place | {"field": "work", "optional": True},
-            {"type": "int32", "field": "age", "default": 7},
+            {"type": "int32", "field": "age", "default": 7} | default,
+            {"type": "bytes", "field": "raw", "default": "/w=="} | default,
+            {"type": "string", "field": "nick", "optional": True},
         ],
+        "parameters": {f"{AVRO}.field.doc.raw": "as it came"},
     }
 
 

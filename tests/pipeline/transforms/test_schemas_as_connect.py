@@ -15,7 +15,7 @@ from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
 from frazil.declare.converters import JSON_CONVERTER
-from frazil.pipeline.envelope import JsonEnvelope, columns_of, identity_of, rewritten, type_of
+from frazil.pipeline.envelope import JsonEnvelope, columns_of, rewritten, schema_of, type_of
 from frazil.pipeline.prepare import prepare
 from frazil.pipeline.transforms.keys import KeyConverter
 from frazil.pipeline.types import Struct
@@ -123,7 +123,8 @@ def theirs(connect: Connect, steps: Sequence[Step], value: bytes) -> Any:
     columns = columns_of(schema)
     if columns is None:
         return None
-    return identity_of(schema), filled(shape(columns)), json.loads(rewritten(schema, payload))
+    told = schema_of(schema)
+    return (told.name, told.version), filled(shape(columns)), json.loads(rewritten(schema, payload))
 
 
 def ours(steps: Sequence[Step], value: bytes) -> Any:
@@ -185,7 +186,8 @@ def their_key(connect: Connect, steps: Sequence[Step], value: bytes, key: bytes)
     columns = columns_of(schema)
     if columns is None:
         return str(type_of(schema)), json.loads(rewritten(schema, payload))
-    return identity_of(schema), filled(shape(columns)), json.loads(rewritten(schema, payload))
+    told = schema_of(schema)
+    return (told.name, told.version), filled(shape(columns)), json.loads(rewritten(schema, payload))
 
 
 def our_key(steps: Sequence[Step], value: bytes, key: bytes) -> Any:

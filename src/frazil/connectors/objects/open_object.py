@@ -168,10 +168,10 @@ class OpenObject:
             return self._write_records(schema, format_, spool, out)
         assert schema.type is not None  # noqa: S101 - keys come with their schema
         type_ = with_origins(without_origins(schema.type), schema.type)
-        return write_avro_typed(spool.lines, type_, format_.codec, out)
+        return write_avro_typed(spool.lines, type_, format_.codec, out, schema.told if format_.meta_data else None)
 
     def _write_records(self, schema: Schema, format_: FormatConfig, spool: Spool, out: IO[bytes]) -> Refused:
-        told = schema.type if format_.meta_data else None
+        told = schema.told if format_.meta_data else None
         return write_avro(spool.lines, schema.struct, schema.name, format_.codec, out, told)
 
     def close(self) -> None:

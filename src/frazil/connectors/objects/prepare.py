@@ -248,9 +248,9 @@ class Preparer:
         number = self._numbers.get(text)
         if number is None:
             struct = envelope.columns_of(text)
-            name, version = envelope.identity_of(text)
+            told = envelope.schema_of(text)
             number = self._numbers[text] = len(self.schemas)
-            self.schemas.append(Schema(text, struct, name, version, envelope.type_of(text)))
+            self.schemas.append(Schema(text, struct, told.name, told.version, envelope.type_of(text), told))
         rule = self.config.compatibility
         if rule != "NONE" and self.schemas[number].version is None and format_ is self.config.format:
             raise ConversionError("", f"Schema version required for {rule} compatibility")

@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from frazil.connectors.objects.rotation import Flags, Numbers
+from frazil.pipeline.schemas.connect import ConnectSchema
 from frazil.pipeline.types import Struct, Type
 
 
@@ -16,7 +17,8 @@ from frazil.pipeline.types import Struct, Type
 class Schema:
     """The schema of values or keys that come with one. `text` is its JSON; two schemas are equal when these are.
 
-    `struct` are its columns, None for another value than an object, and `type` is what it says of the values.
+    `struct` are its columns, None for another value than an object, and `type` is what it says of the values; `told` is
+    what is known of it as Connect has it.
     """
 
     text: bytes
@@ -24,6 +26,7 @@ class Schema:
     name: str | None = None
     version: int | None = None
     type: Type | None = None
+    told: ConnectSchema | None = None
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,7 @@ from typing import Any, Optional
 
 import msgspec
 
+from frazil.connectors.objects.formats.avro_notes import schema_of
 from frazil.connectors.objects.records import Schema
 from frazil.pipeline.convert import infer
 from frazil.pipeline.convert.origins import with_origins, without_origins
@@ -38,7 +39,7 @@ class TransformedSchemas:
         number = self._numbers.get(type_)
         if number is None:
             number = self._numbers[type_] = len(self._schemas)
-            self._schemas.append(Schema(str(type_).encode(), None, None, None, type_))
+            self._schemas.append(Schema(str(type_).encode(), None, None, None, type_, schema_of(type_)))
         return number
 
     def number(self, text: bytes, shape: Struct) -> int:
@@ -58,7 +59,8 @@ class TransformedSchemas:
         number = self._numbers.get(named)
         if number is None:
             number = self._numbers[named] = len(self._schemas)
-            self._schemas.append(Schema(str(columns).encode(), columns, shape.origin or None, shape.version, whole))
+            text, name = str(columns).encode(), shape.origin or None
+            self._schemas.append(Schema(text, columns, name, shape.version, whole, schema_of(whole)))
         if len(self._known) >= _MOST:
             self._known.clear()
         self._known[id(shape)] = _Known(shape, number, _reader(columns))

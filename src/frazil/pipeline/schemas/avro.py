@@ -11,13 +11,18 @@ import msgspec
 from frazil.pipeline.schemas.connect import (
     DATE,
     DECIMAL,
+    FIELD_DEFAULT,
+    FIELD_DOC,
     PLAIN,
     PREFIX,
+    RECORD_DOC,
     TIME,
     TIMESTAMP,
     ConnectOptions,
     ConnectSchema,
     SchemaError,
+    bytes_changed,
+    to_base64,
 )
 
 _NAMESPACE = "io.confluent.connect.avro"
@@ -169,6 +174,7 @@ class _Connect:
             made.version = version
         parameters = dict(made.parameters or {})
         if self._options.meta_data:
+            parameters |= _documented(type_)
             parameters |= {str(key): str(value) for key, value in (props.get("connect.parameters") or {}).items()}
             made.doc = props.get("connect.doc") or made.doc
         logical = props.get("logicalType")
@@ -180,7 +186,7 @@ class _Connect:
             made.name = name
         default = props.get("connect.default")
         if default is not None:
-            made.default = msgspec.Raw(msgspec.json.encode(default))
+            _set_default(made, default)
         return made
 
     def _bare(self, type_: AvroType) -> ConnectSchema:
@@ -222,8 +228,11 @@ class _Connect:
         for name, member, declared in type_.fields:
             one = self.schema(member, optional=False)
             one.field = name
-            if declared.get("default") is not None:
-                one.default = msgspec.Raw(msgspec.json.encode(declared["default"]))
+            default = declared.get("default")
+            if default is not None and not (member.kind == "union" and is_plain_union(member, flatten=False)):
+                if "connect.default" not in member.props:
+                    one.parameters = (one.parameters or {}) | {FIELD_DEFAULT: "true"}
+                _set_default(one, default)
             members.append(one)
         return ConnectSchema("struct", fields=members)
 
@@ -244,6 +253,21 @@ class _Connect:
         self._unions += 1
         parameters = {f"{PREFIX}Union": name} if self._options.sums else None
         return ConnectSchema("struct", optional=optional or nullable, name=name, parameters=parameters, fields=members)
+
+
+def _documented(type_: AvroType) -> dict[str, str]:
+    """Documentation in Avro, and the default symbol of an enum, as parameters of the Connect schema."""
+    texts = {f"{FIELD_DOC}{name}": declared.get("doc") for name, _, declared in type_.fields}
+    if type_.kind == "record":
+        texts[RECORD_DOC] = type_.props.get("doc")
+    elif type_.kind == "enum":
+        name = type_.name.rpartition(".")[2]
+        texts |= {f"{_NAMESPACE}.enum.{key}.{name}": type_.props.get(key) for key in ("doc", "default")}
+    return {name: text for name, text in texts.items() if isinstance(text, str)}
+
+
+def _set_default(schema: ConnectSchema, value: Any) -> None:
+    schema.default = msgspec.Raw(msgspec.json.encode(bytes_changed(schema, value, to_base64)))
 
 
 def split_union(type_: AvroType) -> tuple[bool, list[AvroType]]:

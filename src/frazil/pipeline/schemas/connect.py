@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+import base64
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import msgspec
 
 PREFIX = "org.apache.kafka.connect.data."
 DECIMAL, DATE, TIME, TIMESTAMP = f"{PREFIX}Decimal", f"{PREFIX}Date", f"{PREFIX}Time", f"{PREFIX}Timestamp"
+
+FIELD_DEFAULT = "io.confluent.connect.avro.field.default"
+"""Parameter of a schema whose default value is that of its field in Avro."""
+RECORD_DOC, FIELD_DOC = "io.confluent.connect.avro.record.doc", "io.confluent.connect.avro.field.doc."
+"""Parameters of structs with what Avro has in `doc`; the name of the field follows."""
 
 
 class SchemaError(ValueError):
@@ -78,3 +86,30 @@ class ConnectSchema(msgspec.Struct, omit_defaults=True):
     def to_json(self) -> bytes:
         """Write the schema as JsonConverter does, so that equal schemas have the same text."""
         return msgspec.json.encode(self)
+
+
+def bytes_changed(schema: ConnectSchema, value: Any, change: Callable[[str], str]) -> Any:
+    """Change the texts that stand for bytes in a default value; what is of another kind than its schema stays."""
+    match schema, value:
+        case ConnectSchema(type="bytes"), str():
+            return change(value)
+        case ConnectSchema(type="array", items=ConnectSchema() as items), list():
+            return [bytes_changed(items, one, change) for one in value]
+        case ConnectSchema(type="map", values=ConnectSchema() as values), dict():
+            return {key: bytes_changed(values, one, change) for key, one in value.items()}
+        case ConnectSchema(type="struct", fields=list() as fields), dict():
+            return value | {
+                one.field: bytes_changed(one, value[one.field], change) for one in fields if one.field in value
+            }
+        case _:
+            return value
+
+
+def to_base64(text: str) -> str:
+    """Write bytes as JsonConverter does, from a text as Avro has it in default values."""
+    return base64.b64encode(text.encode("latin-1", "replace")).decode()
+
+
+def from_base64(text: str) -> str:
+    """Write bytes as Avro does in default values, from a text of JsonConverter."""
+    return base64.b64decode(text).decode("latin-1")

@@ -100,7 +100,7 @@ STORAGE_KEYS: tuple[Key, ...] = (
     Key(
         "connect.meta.data",
         "BOOLEAN",
-        "Whether records in Avro files have connect.name and connect.version of their schema.",
+        "Whether schemas of Avro files have the properties connect.* that tell of Connect's.",
         default=True,
     ),
     Key("allow.optional.map.keys", "BOOLEAN", "Whether map keys are optional.", default=False, no_effect=_PLAIN_AVRO),

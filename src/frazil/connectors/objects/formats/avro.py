@@ -9,8 +9,10 @@ import fastavro
 import msgspec
 import pyarrow as pa
 
+from frazil.connectors.objects.formats.avro_notes import noted
 from frazil.connectors.objects.formats.json_tables import Refused, write_columns
 from frazil.pipeline.convert import infer
+from frazil.pipeline.schemas.connect import ConnectSchema
 from frazil.pipeline.types import Field, List, Map, Scalar, Struct, Type
 
 NAMESPACE, RECORD = "io.confluent.connect.avro", "ConnectDefault"
@@ -46,25 +48,29 @@ def write_avro(
     name: str | None,
     codec: str,
     out: IO[bytes],
-    meta_data: Type | None = None,
+    told: ConnectSchema | None = None,
 ) -> Refused:
     """Write a file of records; see `write_columns`. `name` is that of their schema, None when they have none.
 
-    `meta_data` is what the schema says of its records, whose Connect names and versions the file gets.
+    `told` is the Connect schema that the file's schema tells of.
     """
 
     def write(struct: Struct, tables: Iterator[pa.Table], out: IO[bytes]) -> None:
         written, change = avro_schema(struct, name)
-        if meta_data is not None:
-            _note(written, meta_data)
         rows = (change(row) for table in tables for row in table.to_pylist())
-        _write(out, written, rows, codec)
+        _write(out, written if told is None else noted(written, told), rows, codec)
 
     return write_columns(open_lines, schema, write, out)
 
 
-def write_avro_typed(open_lines: Callable[[], Iterable[bytes]], type_: Type, codec: str, out: IO[bytes]) -> Refused:
-    """Write a file of JSON values of one type that is no record; see `write_columns`."""
+def write_avro_typed(
+    open_lines: Callable[[], Iterable[bytes]],
+    type_: Type,
+    codec: str,
+    out: IO[bytes],
+    told: ConnectSchema | None = None,
+) -> Refused:
+    """Write a file of JSON values of one type that is no record; see `write_columns` and `write_avro`."""
 
     def open_records() -> Iterable[bytes]:
         return [b'{"value":%s}' % line for line in open_lines()]
@@ -72,6 +78,7 @@ def write_avro_typed(open_lines: Callable[[], Iterable[bytes]], type_: Type, cod
     def write(struct: Struct, tables: Iterator[pa.Table], out: IO[bytes]) -> None:
         written, change = _type(type_, f"{NAMESPACE}.{RECORD}")
         values = (value for table in tables for value in table.column("value").to_pylist())
+        written = written if told is None else noted(written, told)
         _write(out, written, (_changed(value, change) for value in values), codec)
 
     return write_columns(open_records, Struct((Field("value", type_),)), write, out)
@@ -134,27 +141,6 @@ def _record(struct: Struct, name: str) -> tuple[dict[str, Any], Change]:
         return {clean: _changed(values[source], change) for source, clean, change in changes}
 
     return {"type": "record", "name": name, "fields": fields}, row
-
-
-def _note(written: Any, type_: Type) -> None:
-    """Note in Avro's schema the names and versions that records have in Connect."""
-    if isinstance(written, list):
-        _note(written[-1], type_)
-    match type_:
-        case Struct(fields, origin=origin, version=version) if isinstance(written, dict):
-            if origin:
-                written["connect.name"] = origin
-            if version is not None:
-                written["connect.version"] = version
-            known = {field.name: field.type for field in fields}
-            for field in written.get("fields", ()):
-                member = known.get(field.get("originalName", field["name"]))
-                if member is not None:
-                    _note(field["type"], member)
-        case List(element) if isinstance(written, dict):
-            _note(written["items"], element)
-        case Map(_, value) if isinstance(written, dict) and "values" in written:
-            _note(written["values"], value)
 
 
 def _changed(value: Any, change: Change | None) -> Any:
