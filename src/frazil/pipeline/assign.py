@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from frazil.pipeline.convert.strict import ConversionError
 from frazil.pipeline.route import Assigned, Router
+from frazil.pipeline.transforms.unread import Unread
 from frazil.pipeline.values import Columns, Ints, Part, Values
 
 
@@ -32,9 +33,14 @@ class Routed:
 
 def assign(route: Router, topic: str, values: Values) -> Routed:
     """Find the tables of values; `topic` is that which was read."""
-    grouped = [(columns, _grouped(route, topic, columns)) for columns in values.columns]
+    grouped: list[tuple[Part, tuple[Assigned, Ints] | None]] = []
+    for part in values.columns:
+        if isinstance(part, Unread) and not route.rule.topic_pattern and part.keeps(route.rule.path[0]):
+            grouped += _by_records(route, part)
+        else:
+            grouped.append((part, _grouped(route, topic, part)))
     result = Routed()
-    others = replace(values, columns=[columns for columns, groups in grouped if groups is None]).one_by_one()
+    others = replace(values, columns=[each for each, groups in grouped if groups is None]).one_by_one()
     values, result.failed = others.values, list(others.failed)
 
     def topics() -> Sequence[str]:
@@ -45,10 +51,21 @@ def assign(route: Router, topic: str, values: Values) -> Routed:
         result.put(name, values.only(indexes))
     result.unrouted, result.tombstones = len(assigned.unrouted), len(assigned.tombstones)
     result.failed += [(values.position(index), error) for index, error in assigned.failed]
-    for columns, groups in grouped:
+    for each, groups in grouped:
         if groups is not None:
-            _put(result, columns, *groups)
+            _put(result, each, *groups)
     return result
+
+
+def _by_records(route: Router, part: Unread) -> Iterator[tuple[Part, tuple[Assigned, Ints] | None]]:
+    """Read the route's field of records that are still JSON; those that go to one table are assigned."""
+    found = route.assign([part.value(number) for number in range(len(part))], lambda: [])
+    counts = np.zeros(len(part), np.int64)
+    for indexes in found.tables.values():
+        counts[indexes] += 1
+    clean, others = np.flatnonzero(counts == 1), np.flatnonzero(counts != 1)
+    yield part.only(clean), (Assigned(found.tables), clean)
+    yield part.only(others), None
 
 
 def _grouped(route: Router, topic: str, columns: Part) -> tuple[Assigned, Ints] | None:

@@ -39,6 +39,11 @@ class Rows:
         """Bytes of all values."""
         return sum(map(len, filter(None, self.values)))
 
+    @property
+    def named(self) -> Sequence[Headers]:
+        """The headers, none where nobody asked for them."""
+        return [()] * len(self) if self.headers is None else self.headers
+
     def where(self, mask: np.ndarray[Any, np.dtype[np.bool_]]) -> Rows:
         """Keep some of the records, in the same order."""
         return self if mask.all() else self.take(np.flatnonzero(mask).tolist())

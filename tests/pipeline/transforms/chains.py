@@ -37,11 +37,13 @@ def chain(*steps: Step, **more: str) -> TransformChain:
 
 
 def predicates(steps: Sequence[Step]) -> dict[str, str]:
-    """Keys for `more` of the predicates `none`, for tombstones, and `tt`, for topics, where steps ask them."""
+    """Keys for `more` of predicates that steps ask: `none` for tombstones, `tt` for topics, `marked` for headers."""
     if not any("predicate" in keys for _, keys in steps):
         return {}
     return {
-        "predicates": "none,tt",
+        "predicates": "none,tt,marked",
+        "predicates__marked__type": f"{KAFKA}predicates.HasHeaderKey",
+        "predicates__marked__name": "h",
         "predicates__none__type": f"{KAFKA}predicates.RecordIsTombstone",
         "predicates__tt__type": f"{KAFKA}predicates.TopicNameMatches",
         "predicates__tt__pattern": "tt.*",

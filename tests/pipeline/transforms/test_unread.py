@@ -14,10 +14,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from frazil.pipeline import task
+from frazil.pipeline.assign import assign
 from frazil.pipeline.changes import ChangeSpec
 from frazil.pipeline.convert.decode import DecodeSpec
 from frazil.pipeline.prepare import prepare
-from frazil.pipeline.route import Route
+from frazil.pipeline.route import Route, router
 from frazil.pipeline.rows import Rows
 from frazil.pipeline.shaped import decoded
 from frazil.pipeline.task_spec import ANY_COLUMNS, Bounds, Routing, TableSpec, TaskSpec
@@ -68,7 +69,12 @@ STEPS: dict[str, list[Mapping[str, str]]] = {
     "ValueToKey": [{"fields": "i"}],
     "RegexRouter": [{"regex": "(.)", "replacement": "$1$1"}],
     "TimestampRouter": [{"timestamp.format": "yyyyMMddHHmmss"}],
-    "Filter": [{"predicate": "none"}, {"predicate": "tt"}],
+    "Filter": [{"predicate": "none"}, {"predicate": "tt"}, {"predicate": "marked"},
+               {"predicate": "marked", "negate": "true"}],
+    "ExtractField$Value": [{"field": "in"}, {"field": "in", "field.syntax.version": "V2"}, {"field": "s"},
+                           {"field": "in.i", "field.syntax.version": "V2"}, {"field": "zz"}, {"field": 'q"'},
+                           {"field": "in", "predicate": "marked"}],
+    "DropHeaders": [{"headers": "h"}],
 }  # fmt: skip
 ODD = [
     "null", "-0", "0", "1.0", "1e3", "-0.0", "1e400", "1e-400", "0.1234567890123456789", str(2**31), str(2**63),
@@ -132,7 +138,9 @@ def record(chance: Random, names: list[str], odd: float) -> bytes | None:
 def rows_of(chance: Random, *, odd: float = 0.2) -> Rows:
     names = [name for name in [*FIELDS, "x"] if chance.random() < 0.8] or ["i"]
     values = [record(chance, names, odd) for _ in range(chance.choice([40, 150]))]
-    return chunk([Row(100 + at, value, 1_700_000_000_000 + at * 7) for at, value in enumerate(values)])
+    headers = [((name, b"1"),) if name else () for name in chance.choices(["", "", "h", "x"], k=len(values))]
+    rows = [Row(100 + at, value, 1_700_000_000_000 + at * 7) for at, value in enumerate(values)]
+    return dataclasses.replace(chunk(rows), headers=headers if chance.random() < 0.8 else None)
 
 
 def spec_of(chance: Random) -> DecodeSpec:
@@ -295,9 +303,19 @@ def test_tasks(seed: int) -> None:
     """The same rows and dead letters, whatever route leads to the tables."""
     chance = Random(seed)
     steps: list[Step] = [("RegexRouter", STEPS["RegexRouter"][0]), ("Cast$Value", {"spec": "l:int32,i:int8"})]
+    renames = ["", "x:s", "s:x,b:s", "s:t"]
+    steps += [("ReplaceField$Value", {"renames": one}) for one in chance.choices(renames, k=1) if one]
     columns = DecodeSpec(Struct((*whole().struct.fields, Field("n", Scalar("long")))), evolve=True)
     steps.append(("InsertField$Value", {"offset.field": "n"}))
-    route = chance.choice([None, Route(("s",), dynamic=True), Route(topic_pattern="db.{topic}", allowed="db.*")])
+    route = chance.choice(
+        [
+            None,
+            Route(("s",), dynamic=True),
+            Route(("s",), (("db.tt", ".*"),)),
+            Route(("in", "s"), (("db.tt", "inside"), ("db.uu", "ins.*"))),
+            Route(topic_pattern="db.{topic}", allowed="db.*"),
+        ]
+    )
     routing = None if route is None else Routing(route, Bounds(), frozenset(("db.tt",)), columns)
     rows = rows_of(chance)
 
@@ -317,6 +335,74 @@ def test_tasks(seed: int) -> None:
         assert result() == at_once
 
 
+@pytest.mark.parametrize(
+    ("steps", "many"),
+    [([MASK], 90), ([("ReplaceField$Value", {"renames": "x:t"})], 0), ([("MaskField$Value", {"fields": "t"})], 0)],
+    ids=["kept", "named", "masked"],
+)
+def test_a_field_that_transformations_leave_leads_records_to_tables_before_them(steps: list[Step], many: int) -> None:
+    values = [b'{"s":"a","t":"db.tt"}'] * 90 + [b'{"s":"a"}', b'{"t":5}', b'{"t":"\xff"}', b"5", b"null"]
+    rows = chunk([Row(number, value) for number, value in enumerate(values)])
+    prepared = prepare(rows, chain(*steps), envelope=None, columns=True)
+    found = assign(router(Route(("t",), dynamic=True)), "t", prepared.values)
+    assert sum(map(len, found.tables["db.tt"].columns if found.tables else ())) == many
+
+
 def test_upserts_stay_columns() -> None:
     rows = chunk([*plain_rows(["s", "l"]), *(Row(100 + number, b'{"s":"x","i":%d}' % number) for number in range(100))])
     assert compared([MASK], rows, whole(), ChangeSpec((("i",),), None)) == 100
+
+
+EXTRACT: Step = ("ExtractField$Value", {"field": "after"})
+
+
+def changed_rows(count: int = 100) -> list[Row]:
+    """Changes of a database, of which the rows are to be taken out."""
+    inside = (row.value or b"" for row in plain_rows([*FIELDS], count))
+    return [Row(number, b'{"op":"c", "after": %s}' % value) for number, value in enumerate(inside)]
+
+
+def test_a_field_that_is_taken_out_is_read_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = chunk(changed_rows())
+    compared([EXTRACT], rows, whole())
+    assert compared([EXTRACT, MASK], rows, whole()) == 100
+    deep: Step = ("ExtractField$Value", {"field": "after.in", "field.syntax.version": "V2"})
+    compared([deep], rows, DecodeSpec(Struct((Field("i", Scalar("long")), Field("s", STRING))), evolve=False))
+    monkeypatch.setattr(transforms.Transformer, "apply", None)
+    assert decoded(prepare(rows, chain(EXTRACT), envelope=None, columns=True).values, whole()).table.num_rows == 100
+
+
+@pytest.mark.parametrize(
+    "odd",
+    [
+        b'{"after":null}',
+        b'{"op":"t"}',
+        b"null",
+        b'{"after":5}',
+        b'{"after":{"i":1},"after":{"i":2}}',
+        b'{"after":{"i":"\xff"}}',
+        b'{"\xff":1,"after":{}}',
+        b'{"x":"\\ud800","after":{"i":1}}',
+        b'{"\\ud800":1,"after":{"i":1}}',
+        b'{"x":"\x01","after":{"i":1}}',
+        b'{"x":01,"after":{"i":1}}',
+        b'{"after":{"i":1}',
+        b'{"after":{"i":1}} x',
+        b'{"\\u0061fter":{"i":3}}',
+        b'{"after":{"i":1},"a":' + b"[" * 5000 + b"]" * 5000 + b"}",
+        b"[]",
+        b"",
+    ],
+)
+def test_odd_records_of_which_a_field_is_taken_out(odd: bytes) -> None:
+    rows = chunk([*changed_rows(40), Row(40, odd), Row(41, None)])
+    for steps in ([EXTRACT], [EXTRACT, EXTRACT], [EXTRACT, MASK]):
+        compared(steps, rows, whole())
+
+
+def test_records_with_a_header_are_changed_apart_from_those_without() -> None:
+    rows = [dataclasses.replace(row, headers=(("h", b""),) * (row.offset % 2)) for row in plain_rows(["i", "s", "in"])]
+    masked: Step = ("MaskField$Value", {"fields": "s", "predicate": "marked"})
+    assert compared([masked], chunk(rows), whole()) == 100
+    assert compared([("Filter", {"predicate": "marked"}), MASK], chunk(rows), whole()) == 50
+    assert compared([("DropHeaders", {"headers": "h"}), masked], chunk(rows), whole()) == 0

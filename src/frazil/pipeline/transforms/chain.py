@@ -12,8 +12,10 @@ import numpy as np
 from frazil.clients.kafka.headers import Headers
 from frazil.pipeline.convert.strict import ConversionError, StageError, is_nothing, parse_object
 from frazil.pipeline.poison import step
+from frazil.pipeline.route import CARE
 from frazil.pipeline.rows import Rows
-from frazil.pipeline.transforms.columns import ApplyToBlock, Block, changed, members_of
+from frazil.pipeline.transforms.at_once import asked_headers, columns_of, first_extracts, new_names
+from frazil.pipeline.transforms.columns import Block, changed, members_of
 from frazil.pipeline.transforms.declaration import PredicateConfig, TransformChain, TransformConfig
 from frazil.pipeline.transforms.headers import header_reader
 from frazil.pipeline.transforms.keys import key_reader
@@ -34,6 +36,7 @@ from frazil.pipeline.types import Struct, Type, Typed
 from frazil.pipeline.values import Columns, Ints, Part, Prepared, Values
 
 _REFUSED = (ValueError, ArithmeticError, msgspec.MsgspecError)
+_CARE = (*CARE, ConversionError)
 _FEW = 32
 """Records that cost no more one by one than at once."""
 _MOST_TOPICS = 1000
@@ -66,10 +69,12 @@ class Transformer:
             TRANSFORMATIONS[step.name].makes_types(dict(step.settings)) for step in chain.steps
         )
         self._shapes = Shapes()
-        built = [_compiled_columns(config) for config in chain.steps]
-        looks = chain.reads_keys or bool(chain.header)
-        self._columns = None if looks or None in built else [one for one in built if one is not None]
-        self._of_json = not chain.value_is_text and all(TRANSFORMATIONS[step.name].of_json for step in chain.steps)
+        self._columns = columns_of(chain)
+        self._asked_headers = asked_headers(chain.steps)
+        self._extract, rest = first_extracts(chain)
+        of_json = not chain.value_is_text and all(TRANSFORMATIONS[step.name].of_json for step in rest)
+        self._steps_of_json = columns_of(replace(chain, steps=rest)) if of_json else None
+        self._new_names = new_names(rest)
         self._shown: dict[str, Shown] = {}
 
     @property
@@ -79,24 +84,81 @@ class Transformer:
 
     def unread(self, rows: Rows) -> Prepared:
         """Leave values, which come without a schema, to be transformed when they are decoded, as far as they may be."""
-        steps = self._columns if self._of_json and len(rows) >= _FEW else None
-        topics = [rows.topic] * len(rows)
-        after = None if steps is None else changed(Block({}, topics, rows.partition, rows.offsets, rows.stamps), steps)
-        if steps is None or after is None:
+        if self._steps_of_json is None or len(rows) < _FEW:
             return self.transform(rows)
-        nothing = [index for index, value in enumerate(rows.values) if is_nothing(value)]
-        found = self._read(rows, np.array(nothing, np.int64))
+        inner, odd = self._extracted(rows)
+        if not self._steps_of_json:
+            return self._with_odd(rows, inner, odd)
+        after = [(numbers, self._topics(rows.take(numbers.tolist()))) for numbers in self._alike(rows)]
+        waiting = np.ones(len(rows), bool)
+        waiting[[*odd, *(index for index, value in enumerate(inner.values) if is_nothing(value))]] = False
+        parts: list[Part] = []
+        for numbers, topics in after:
+            if topics is None:
+                waiting[numbers] = False
+                continue
+            part = Unread(
+                at=numbers,
+                read=lambda some, numbers=numbers: self._read(rows, numbers[some]),  # type: ignore[misc]
+                topics=topics,
+                rows=inner,
+                steps=self._steps_of_json,
+                shown=self._shown_of(rows.topic),
+                new_names=self._new_names,
+            )
+            parts.append(part.only(np.flatnonzero(waiting[numbers])))
+        found = self._read(rows, np.flatnonzero(~waiting))
+        return replace(found, values=replace(found.values, columns=parts))
+
+    def _topics(self, rows: Rows) -> Sequence[str] | None:
+        """Find the topics of records; None where each of them has to be looked at."""
+        topics = [rows.topic] * len(rows)
+        block = Block({}, topics, rows.partition, rows.offsets, rows.stamps, rows.named)
+        after = changed(block, self._steps_of_json or ())
+        return None if after is None else after.topics
+
+    def _alike(self, rows: Rows) -> list[Ints]:
+        """Divide records by those headers that predicates ask for."""
+        if not self._asked_headers or rows.headers is None:
+            return [np.arange(len(rows))]
+        kinds = [frozenset(name for name, _ in named if name in self._asked_headers) for named in rows.headers]
+        codes = {kind: code for code, kind in enumerate(dict.fromkeys(kinds))}
+        each = np.array([codes[kind] for kind in kinds])
+        return [np.flatnonzero(each == code) for code in codes.values()]
+
+    def _shown_of(self, topic: str) -> Shown:
         if len(self._shown) >= _MOST_TOPICS:
             self._shown.clear()
-        part = Unread(
-            at=np.arange(len(rows)),
-            read=partial(self._read, rows),
-            topics=after.topics,
-            rows=rows,
-            steps=steps,
-            shown=self._shown.setdefault(rows.topic, Shown()),
-        ).only(np.delete(np.arange(len(rows)), nothing))
-        return replace(found, values=replace(found.values, columns=[part]))
+        return self._shown.setdefault(topic, Shown())
+
+    def _extracted(self, rows: Rows) -> tuple[Rows, list[int]]:
+        """Put the fields that the first transformations take out in place of values; also the numbers of odd ones."""
+        if self._extract is None:
+            return rows, []
+        inner: list[bytes | None] = []
+        odd: list[int] = []
+        for index, value in enumerate(rows.values):
+            found = None
+            if value is not None:
+                try:
+                    if not value.isascii():
+                        value.decode()
+                    found = self._extract(value)
+                except _CARE:
+                    odd.append(index)
+            inner.append(None if found == b"null" else found)
+        return replace(rows, values=inner), odd
+
+    def _with_odd(self, rows: Rows, inner: Rows, odd: Sequence[int]) -> Prepared:
+        """Give the values of records that are transformed as far as they can be; the odd ones are transformed here."""
+        if not odd:
+            return Prepared(Values(inner.values, None, [rows.topic] * len(rows)))
+        found = self._read(rows, np.array(odd, np.int64))
+        given = dict(zip(found.values.at or (), found.values.values, strict=True))
+        gone = set(odd) - given.keys()
+        kept = [index for index in range(len(rows)) if index not in gone]
+        values = [given[index] if index in given else inner.values[index] for index in kept]
+        return replace(found, values=Values(values, kept, [rows.topic] * len(kept)))
 
     def _read(self, rows: Rows, numbers: Ints) -> Prepared:
         """Transform some of the rows one by one."""
@@ -108,7 +170,9 @@ class Transformer:
         """Transform values that may be columns."""
         columns: list[Part] = []
         left: list[Part] = []
-        for one in read.columns:
+        alike = self._alike(rows)
+        divided = (each.only(np.flatnonzero(np.isin(each.at, some))) for each in read.columns for some in alike)
+        for one in divided if len(alike) > 1 else read.columns:
             after = self._changed(rows, one) if isinstance(one, Columns) else None
             (left if after is None else columns).append(after or one)
         others = replace(read, columns=left).one_by_one()
@@ -125,7 +189,8 @@ class Transformer:
         topics = columns.topics or [rows.topic] * len(columns)
         at = columns.at
         members = members_of(columns.struct, columns.shape)
-        block = Block(members, topics, rows.partition, rows.offsets[at], rows.stamps[at])
+        headers = [()] * len(at) if rows.headers is None else [rows.headers[place] for place in at.tolist()]
+        block = Block(members, topics, rows.partition, rows.offsets[at], rows.stamps[at], headers)
         after = changed(block, self._columns or ())
         if after is None or not after.members:
             return None
@@ -254,25 +319,6 @@ def _compiled(config: TransformConfig) -> Apply:
 
     def conditional(record: Record) -> bool | None:
         return None if test(record) is negate else apply(record)
-
-    return conditional
-
-
-def _compiled_columns(config: TransformConfig) -> ApplyToBlock | None:
-    build = TRANSFORMATIONS[config.name].columns
-    if build is None or config.part == "key":
-        return None
-    apply = build(dict(config.settings))
-    if config.predicate is None:
-        return apply
-    asked, negate = PREDICATES[config.predicate.name].columns, config.negate
-    if asked is None:
-        return None
-    test = asked(dict(config.predicate.settings))
-
-    def conditional(block: Block) -> Block | None:
-        found = test(block)
-        return None if found is None else block if found is negate else apply(block)
 
     return conditional
 

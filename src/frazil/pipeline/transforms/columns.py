@@ -14,6 +14,7 @@ from frazil.pipeline.types import Field, Struct, Type
 if TYPE_CHECKING:  # a process that only reads configurations does without
     import pyarrow as pa
 
+    from frazil.clients.kafka.headers import Headers
     from frazil.pipeline.values import Ints
 
 Member: TypeAlias = "tuple[pa.Array, Type]"
@@ -28,6 +29,7 @@ class Block:
     partition: int
     offsets: Ints
     stamps: Ints
+    headers: Sequence[Headers]
 
     def __len__(self) -> int:
         return len(self.offsets)

@@ -97,8 +97,9 @@ class Transformation(Plugin):
     `warnings` yields texts about values that have no effect. `reads_keys`: the key of a record makes a difference to
     its value. `makes_objects`: the value may be text before it. `makes_types`: it leaves values whose type their text
     does not show. `writes_operation`: it says in `OPERATION` what a record does to its row. `reads_headers`: the
-    values of headers make a difference. `columns` builds what changes values that are columns, if there is a way; it
-    has the keys of the plugin. `of_json`: it does so too where no schema says which fields there are.
+    values of headers make a difference. `writes_headers`: it adds or removes headers. `columns` builds what changes
+    values that are columns, if there is a way; it has the keys of the plugin. `of_json`: it does so too where no schema
+    says which fields there are.
     """
 
     build: Callable[[Options, Part], Apply] | None
@@ -110,6 +111,7 @@ class Transformation(Plugin):
     makes_types: Callable[[Options], bool] = never
     writes_operation: bool = False
     reads_headers: Callable[[Options], bool] = never
+    writes_headers: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -59,11 +59,27 @@ class Shown:
 
 @dataclass(frozen=True, kw_only=True)
 class Unread(Part):
-    """Records that are still JSON, with the transformations that wait for them."""
+    """Records that are still JSON, with the transformations that wait for them.
+
+    `new_names` are names that these give to any fields.
+    """
 
     rows: Rows
     steps: Sequence[ApplyToBlock]
     shown: Shown
+    new_names: frozenset[str]
+
+    def keeps(self, name: str) -> bool:
+        """Whether a field is what it is in the records, whichever fields they have."""
+        if name in self.new_names or not len(self):
+            return False
+        member = pa.nulls(1, pa.string())
+        after = changed(_block(self, {name: (member, STRING)}, np.zeros(1, np.int64)), self.steps)
+        return after is not None and name in after.members and after.members[name][0] is member
+
+    def value(self, number: int) -> bytes | None:
+        """The JSON of a record."""
+        return self.rows.values[int(self.at[number])]
 
 
 @dataclass
@@ -125,7 +141,8 @@ def _read(part: Unread, spec: DecodeSpec, values: Sequence[bytes | None]) -> tup
 
 def _block(part: Unread, members: dict[str, Member], numbers: Ints) -> Block:
     rows, at = part.rows, part.at[numbers]
-    return Block(members, [rows.topic] * len(at), rows.partition, rows.offsets[at], rows.stamps[at])
+    headers = [rows.headers[place] for place in at.tolist()] if rows.headers is not None else [()] * len(at)
+    return Block(members, [rows.topic] * len(at), rows.partition, rows.offsets[at], rows.stamps[at], headers)
 
 
 class _Finder:

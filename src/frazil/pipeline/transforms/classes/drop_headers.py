@@ -24,5 +24,6 @@ DROP_HEADERS = Transformation(
     check=not_empty("headers"),
     build=_build,
     columns=lambda options: same,
+    writes_headers=True,
     of_json=True,
 )

@@ -11,9 +11,14 @@ from frazil.pipeline.types import Struct
 from frazil.text.field_path import field_path
 
 
+def extracted_path(options: Options) -> tuple[str, ...]:
+    """Give the names that lead to the field."""
+    return field_path(text(options, "field"), text(options, "field.syntax.version")) or ("",)
+
+
 def _build(options: Options, part: Part) -> Apply:
     """A field that is absent gives null."""
-    *outer, last = field_path(text(options, "field"), text(options, "field.syntax.version")) or ("",)
+    *outer, last = extracted_path(options)
 
     def apply(record: Record) -> None:
         found = members(record, part)
@@ -26,7 +31,7 @@ def _build(options: Options, part: Part) -> Apply:
 
 
 def _columns(options: Options) -> ApplyToBlock:
-    path = field_path(text(options, "field"), text(options, "field.syntax.version")) or ("",)
+    path = extracted_path(options)
 
     def apply(block: Block) -> Block | None:
         members = block.members

@@ -57,5 +57,6 @@ HEADER_FROM = Transformation(
     check=_check,
     build=_build,
     columns=_columns,
+    writes_headers=True,
     of_json=True,
 )

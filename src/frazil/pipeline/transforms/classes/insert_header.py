@@ -23,5 +23,6 @@ INSERT_HEADER = Transformation(
     ),
     build=_build,
     columns=lambda options: same,
+    writes_headers=True,
     of_json=True,
 )

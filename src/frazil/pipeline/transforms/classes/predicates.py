@@ -16,11 +16,22 @@ def _has_header_key(options: Options) -> Test:
     return lambda record: any(found == name for found, _ in record.headers)
 
 
+def _have_header_key(options: Options) -> TestBlock:
+    name = text(options, "name")
+
+    def test(block: Block) -> bool | None:
+        found = {any(known == name for known, _ in headers) for headers in block.headers}
+        return found.pop() if len(found) == 1 else None
+
+    return test
+
+
 HAS_HEADER_KEY = Predicate(
     name="HasHeaderKey",
     documentation="True for a record with at least one header of the name.",
     keys=(Key("name", "STRING", "Name of the header.", validator=non_empty),),
     build=_has_header_key,
+    columns=_have_header_key,
     reads_headers=True,
 )
 
