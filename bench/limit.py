@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import subprocess
@@ -22,6 +23,7 @@ import pyarrow.parquet as pq
 from bench.load import audit_records, fixed_records
 from bench.results import Limit
 from frazil.clients.kafka.ranges import CHUNK
+from frazil.connectors.iceberg.table.dictionaries import with_dictionary
 from frazil.connectors.iceberg.table.schema import struct_of
 from frazil.errors import ServiceDied
 from frazil.minio.records.kinds import TableKind
@@ -81,8 +83,9 @@ def run(values: Sequence[bytes], parse: Parse, path: Path, title: str) -> Limit:
         parse_s += time.process_time() - before
         if sum(table.nbytes for table in pending) > _FLUSH_BYTES or begin + CHUNK >= len(values):
             before = time.process_time()
-            stream = stream or pq.ParquetWriter(path, pending[0].schema, compression="zstd", compression_level=1)
-            stream.write_table(pa.concat_tables(pending))
+            table = pa.concat_tables(pending)
+            stream = stream or _writer(path, table)
+            stream.write_table(table)
             pending = []
             write_s += time.process_time() - before
     if stream is not None:
@@ -90,6 +93,15 @@ def run(values: Sequence[bytes], parse: Parse, path: Path, title: str) -> Limit:
         stream.close()
         write_s += time.process_time() - before
     return Limit(title, len(values), parse_s, write_s, time.perf_counter() - started)
+
+
+def _writer(path: Path, table: pa.Table) -> pq.ParquetWriter:
+    """Open the file as a task does."""
+    empty = io.BytesIO()
+    pq.write_table(table.schema.empty_table(), empty)
+    leaves = pq.ParquetFile(empty).schema
+    chosen = with_dictionary(table, [leaves.column(number).path for number in range(len(leaves))])
+    return pq.ParquetWriter(path, table.schema, use_dictionary=chosen, compression="zstd", compression_level=1)
 
 
 def parser(kind: TableKind, reader: Reader) -> Parse:

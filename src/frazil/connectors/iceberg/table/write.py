@@ -34,6 +34,7 @@ from pyiceberg.typedef import Record
 from pyiceberg.utils.properties import property_as_bool
 
 from frazil.clients.store import refuses
+from frazil.connectors.iceberg.table.dictionaries import with_dictionary
 from frazil.connectors.iceberg.table.required import holds_required, without_masked_nulls
 from frazil.errors import ConfigError, ServiceUnavailable
 
@@ -193,7 +194,8 @@ class _Target:
             table = without_masked_nulls(table)
         if file.parquet is None:
             file.encoded = pa.BufferOutputStream()
-            file.parquet = pq.ParquetWriter(file.encoded, table.schema, **self._options)
+            chosen = with_dictionary(table, self._column_ids)
+            file.parquet = pq.ParquetWriter(file.encoded, table.schema, use_dictionary=chosen, **self._options)
         file.parquet.write_table(table, row_group_size=_ROW_GROUP_ROWS)
         file.waiting, file.waiting_bytes = [], 0
 
