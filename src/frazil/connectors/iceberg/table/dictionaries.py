@@ -1,4 +1,4 @@
-"""Columns of a Parquet file that get no dictionary: their values hardly ever repeat, so it costs time and space alone."""
+"""Columns of a Parquet file that get no dictionary: where values hardly ever repeat it costs time and space alone."""
 
 from __future__ import annotations
 
