@@ -12,16 +12,24 @@ from frazil.pipeline.values import Prepared, Values
 
 
 def prepare(
-    rows: Rows, transforms: TransformChain | None, *, envelope: Envelope | None, columns: bool = False
+    rows: Rows,
+    transforms: TransformChain | None,
+    *,
+    envelope: Envelope | None,
+    columns: bool = False,
+    quick: bool = True,
 ) -> Prepared:
     """Open the envelope of records, and transform them.
 
     With `envelope` they come with schemas, which what transformations leave keeps. With `columns` values may be such,
-    and those without a schema may still have their transformations before them.
+    and those without a schema may still have their transformations before them. Without `quick` each record is looked
+    at, whatever the transformations are.
     """
     chain = None if transforms is None else transformer(transforms)
     if chain is not None and envelope is None:
-        return chain.unread(rows) if columns else chain.transform(rows)
+        if columns:
+            return chain.unread(rows)
+        return chain.texts(rows) if quick else chain.transform(rows)
     columns &= chain is None or chain.takes_columns
     values, failed = opened(rows, envelope, columns=columns) if envelope is not None else (Values(rows.values), [])
     if chain is None:

@@ -170,7 +170,7 @@ def told(
 
     A legacy `-0` has a sign where a record is plain, and none where it is not, with transformations and without.
     """
-    prepared = prepare(rows, steps, envelope=None, columns=columns)
+    prepared = prepare(rows, steps, envelope=None, columns=columns, quick=False)
     asked: list[int] = []
 
     def counting(part: Part, numbers: Ints) -> Prepared:
@@ -398,6 +398,27 @@ def test_odd_records_of_which_a_field_is_taken_out(odd: bytes) -> None:
     rows = chunk([*changed_rows(40), Row(40, odd), Row(41, None)])
     for steps in ([EXTRACT], [EXTRACT, EXTRACT], [EXTRACT, MASK]):
         compared(steps, rows, whole())
+
+
+@given(st.integers(0, 2**40))
+def test_texts_of_fields_that_are_taken_out(seed: int) -> None:
+    chance = Random(seed)
+    rows = rows_of(chance, odd=0.5)
+    found = chain(("ExtractField$Value", chance.choice(STEPS["ExtractField$Value"][:6])))
+    quick, slow = (prepare(rows, found, envelope=None, quick=quick) for quick in (True, False))
+
+    def told(prepared: Prepared) -> Any:
+        values = prepared.values
+        positions = [values.position(index) for index in range(len(values.values))]
+        return (
+            positions,
+            values.values,
+            values.topics,
+            values.shapes,
+            [(at, str(error)) for at, error in prepared.failed],
+        )
+
+    assert told(quick) == told(slow)
 
 
 def test_records_with_a_header_are_changed_apart_from_those_without() -> None:

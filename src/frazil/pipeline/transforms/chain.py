@@ -86,9 +86,9 @@ class Transformer:
         """Leave values, which come without a schema, to be transformed when they are decoded, as far as they may be."""
         if self._steps_of_json is None or len(rows) < _FEW:
             return self.transform(rows)
-        inner, odd = self._extracted(rows)
         if not self._steps_of_json:
-            return self._with_odd(rows, inner, odd)
+            return self.texts(rows)
+        inner, odd = self._extracted(rows)
         after = [(numbers, self._topics(rows.take(numbers.tolist()))) for numbers in self._alike(rows)]
         waiting = np.ones(len(rows), bool)
         waiting[[*odd, *(index for index, value in enumerate(inner.values) if is_nothing(value))]] = False
@@ -109,6 +109,12 @@ class Transformer:
             parts.append(part.only(np.flatnonzero(waiting[numbers])))
         found = self._read(rows, np.flatnonzero(~waiting))
         return replace(found, values=replace(found.values, columns=parts))
+
+    def texts(self, rows: Rows) -> Prepared:
+        """Transform values that come without a schema; at once where the transformations only take a field out."""
+        if self._extract is None or self._steps_of_json != []:
+            return self.transform(rows)
+        return self._with_odd(rows, *self._extracted(rows))
 
     def _topics(self, rows: Rows) -> Sequence[str] | None:
         """Find the topics of records; None where each of them has to be looked at."""
