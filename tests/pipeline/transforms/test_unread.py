@@ -74,6 +74,7 @@ STEPS: dict[str, list[Mapping[str, str]]] = {
     "ExtractField$Value": [{"field": "in"}, {"field": "in", "field.syntax.version": "V2"}, {"field": "s"},
                            {"field": "in.i", "field.syntax.version": "V2"}, {"field": "zz"}, {"field": 'q"'},
                            {"field": "in", "predicate": "marked"}],
+    "HoistField$Value": [{"field": "s"}, {"field": "in"}, {"field": 'q"'}, {"field": "more"}],
     "DropHeaders": [{"headers": "h"}],
 }  # fmt: skip
 ODD = [
@@ -398,6 +399,22 @@ def test_odd_records_of_which_a_field_is_taken_out(odd: bytes) -> None:
     rows = chunk([*changed_rows(40), Row(40, odd), Row(41, None)])
     for steps in ([EXTRACT], [EXTRACT, EXTRACT], [EXTRACT, MASK]):
         compared(steps, rows, whole())
+
+
+@pytest.mark.parametrize(
+    "odd",
+    [b'{"i":1},"whole":{"i":2}', b'{"i":1}}', b"5", b"null", b" ", b'{"i":"\xff"}', b' {"i":1,"i":2} ', b'"x"', b"[]"],
+)
+def test_records_that_are_wrapped_stay_columns(odd: bytes) -> None:
+    columns: list[Type] = [Struct((Field("i", Scalar("long")), Field("s", STRING), Field("t", STRING))), STRING]
+    rows = chunk([*plain_rows(["i", "s"]), Row(100, odd), Row(101, None)])
+    many = []
+    for type_ in columns:
+        spec = DecodeSpec(Struct((Field("whole", type_),)), evolve=False)
+        many.append(compared([("HoistField$Value", {"field": "whole"})], rows, spec))
+    assert many[0] >= 100
+    assert many[1] <= 2
+    compared([EXTRACT, ("HoistField$Value", {"field": "whole"})], chunk([*changed_rows(40), Row(40, odd)]), spec)
 
 
 @given(st.integers(0, 2**40))

@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
-from frazil.pipeline.route import field_reader
+import msgspec
+
+from frazil.pipeline.convert.strict import ConversionError
+from frazil.pipeline.route import CARE, field_reader
 from frazil.pipeline.transforms.classes.extract_field import extracted_path
 from frazil.pipeline.transforms.columns import ApplyToBlock, Block
 from frazil.pipeline.transforms.declaration import TransformChain, TransformConfig
-from frazil.pipeline.transforms.plugin import items
+from frazil.pipeline.transforms.plugin import items, text
+from frazil.pipeline.transforms.record import quoted
 from frazil.pipeline.transforms.registry import PREDICATES, TRANSFORMATIONS
+
+ODD = (*CARE, ConversionError)
+_NULL = b"null"
+_whole = msgspec.json.Decoder(msgspec.Raw).decode
 
 
 def columns_of(chain: TransformChain) -> list[ApplyToBlock] | None:
@@ -35,15 +43,33 @@ def new_names(steps: Sequence[TransformConfig]) -> frozenset[str]:
     return frozenset(entry.partition(":")[2] for entries in renames for entry in entries)
 
 
-def first_extracts(chain: TransformChain) -> tuple[Callable[[bytes], bytes | None] | None, tuple[TransformConfig, ...]]:
-    """Make what takes a field out of JSON for the first transformations, if they do no more; also the others."""
-    path: list[str] = []
-    steps = list(chain.steps)
-    while steps and steps[0].name == "ExtractField" and steps[0].part == "value" and steps[0].predicate is None:
-        path += extracted_path(dict(steps.pop(0).settings))
-    if not path or chain.value_is_text:
-        return None, chain.steps
-    return field_reader(tuple(path)), tuple(steps)
+class OfText:
+    """The first transformations of a chain that only take a field out of JSON, or wrap it; `rest` are the others."""
+
+    def __init__(self, chain: TransformChain) -> None:
+        path: list[str] = []
+        steps = [] if chain.value_is_text else list(chain.steps)
+        while steps and _is_plain(steps[0], "ExtractField"):
+            path += extracted_path(dict(steps.pop(0).settings))
+        self._extract = field_reader(tuple(path)) if path else None
+        self._opening = b""
+        if len(steps) == 1 and _is_plain(steps[0], "HoistField"):
+            self._opening = b"{%s:" % bytes(quoted(text(dict(steps.pop().settings), "field")))
+        self.only_extracts = bool(path) and not self._opening
+        self.rest = chain.steps if chain.value_is_text else tuple(steps)
+
+    def change(self, value: bytes | None) -> bytes | None:
+        """Change a value. Raises one of ODD for one that has to be looked at."""
+        if value is not None and not value.isascii():
+            value.decode()
+        found = value if self._extract is None or value is None else self._extract(value)
+        if not self._opening:
+            return None if found == _NULL else found
+        return self._opening + (_NULL if found is None else bytes(_whole(found))) + b"}"
+
+
+def _is_plain(step: TransformConfig, name: str) -> bool:
+    return step.name == name and step.part == "value" and step.predicate is None
 
 
 def _compiled_columns(config: TransformConfig) -> ApplyToBlock | None:

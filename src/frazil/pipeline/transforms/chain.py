@@ -12,9 +12,8 @@ import numpy as np
 from frazil.clients.kafka.headers import Headers
 from frazil.pipeline.convert.strict import ConversionError, StageError, is_nothing, parse_object
 from frazil.pipeline.poison import step
-from frazil.pipeline.route import CARE
 from frazil.pipeline.rows import Rows
-from frazil.pipeline.transforms.at_once import asked_headers, columns_of, first_extracts, new_names
+from frazil.pipeline.transforms.at_once import ODD, OfText, asked_headers, columns_of, new_names
 from frazil.pipeline.transforms.columns import Block, changed, members_of
 from frazil.pipeline.transforms.declaration import PredicateConfig, TransformChain, TransformConfig
 from frazil.pipeline.transforms.headers import header_reader
@@ -36,7 +35,6 @@ from frazil.pipeline.types import Struct, Type, Typed
 from frazil.pipeline.values import Columns, Ints, Part, Prepared, Values
 
 _REFUSED = (ValueError, ArithmeticError, msgspec.MsgspecError)
-_CARE = (*CARE, ConversionError)
 _FEW = 32
 """Records that cost no more one by one than at once."""
 _MOST_TOPICS = 1000
@@ -71,7 +69,8 @@ class Transformer:
         self._shapes = Shapes()
         self._columns = columns_of(chain)
         self._asked_headers = asked_headers(chain.steps)
-        self._extract, rest = first_extracts(chain)
+        self._of_text = OfText(chain)
+        rest = self._of_text.rest
         of_json = not chain.value_is_text and all(TRANSFORMATIONS[step.name].of_json for step in rest)
         self._steps_of_json = columns_of(replace(chain, steps=rest)) if of_json else None
         self._new_names = new_names(rest)
@@ -86,9 +85,9 @@ class Transformer:
         """Leave values, which come without a schema, to be transformed when they are decoded, as far as they may be."""
         if self._steps_of_json is None or len(rows) < _FEW:
             return self.transform(rows)
-        if not self._steps_of_json:
+        if self._of_text.only_extracts and not self._steps_of_json:
             return self.texts(rows)
-        inner, odd = self._extracted(rows)
+        inner, odd = self._changed_texts(rows)
         after = [(numbers, self._topics(rows.take(numbers.tolist()))) for numbers in self._alike(rows)]
         waiting = np.ones(len(rows), bool)
         waiting[[*odd, *(index for index, value in enumerate(inner.values) if is_nothing(value))]] = False
@@ -112,9 +111,9 @@ class Transformer:
 
     def texts(self, rows: Rows) -> Prepared:
         """Transform values that come without a schema; at once where the transformations only take a field out."""
-        if self._extract is None or self._steps_of_json != []:
+        if not self._of_text.only_extracts or self._steps_of_json != []:
             return self.transform(rows)
-        return self._with_odd(rows, *self._extracted(rows))
+        return self._with_odd(rows, *self._changed_texts(rows))
 
     def _topics(self, rows: Rows) -> Sequence[str] | None:
         """Find the topics of records; None where each of them has to be looked at."""
@@ -137,22 +136,18 @@ class Transformer:
             self._shown.clear()
         return self._shown.setdefault(topic, Shown())
 
-    def _extracted(self, rows: Rows) -> tuple[Rows, list[int]]:
-        """Put the fields that the first transformations take out in place of values; also the numbers of odd ones."""
-        if self._extract is None:
+    def _changed_texts(self, rows: Rows) -> tuple[Rows, list[int]]:
+        """Put what the first transformations make of JSON text in place of values; also the numbers of odd ones."""
+        if len(self._of_text.rest) == len(self._steps):
             return rows, []
         inner: list[bytes | None] = []
         odd: list[int] = []
         for index, value in enumerate(rows.values):
-            found = None
-            if value is not None:
-                try:
-                    if not value.isascii():
-                        value.decode()
-                    found = self._extract(value)
-                except _CARE:
-                    odd.append(index)
-            inner.append(None if found == b"null" else found)
+            try:
+                inner.append(self._of_text.change(value))
+            except ODD:
+                inner.append(None)
+                odd.append(index)
         return replace(rows, values=inner), odd
 
     def _with_odd(self, rows: Rows, inner: Rows, odd: Sequence[int]) -> Prepared:
