@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import io
 import json
 import os
 import subprocess
@@ -23,7 +22,6 @@ import pyarrow.parquet as pq
 from bench.load import audit_records, fixed_records
 from bench.results import Limit
 from frazil.clients.kafka.ranges import CHUNK
-from frazil.connectors.iceberg.table.dictionaries import with_dictionary
 from frazil.connectors.iceberg.table.schema import struct_of
 from frazil.errors import ServiceDied
 from frazil.minio.records.kinds import TableKind
@@ -31,6 +29,7 @@ from frazil.minio.records.mapper import mapper_for
 from frazil.minio.records.tables import SCHEMAS
 from frazil.pipeline.convert.arrow import arrow_schema
 from frazil.pipeline.convert.decode import DecodeSpec, decoder
+from frazil.pipeline.dictionaries import with_dictionary
 
 Reader = Literal["arrow-json", "decoder"]
 Parse = Callable[[Sequence[bytes]], pa.Table]
@@ -97,10 +96,7 @@ def run(values: Sequence[bytes], parse: Parse, path: Path, title: str) -> Limit:
 
 def _writer(path: Path, table: pa.Table) -> pq.ParquetWriter:
     """Open the file as a task does."""
-    empty = io.BytesIO()
-    pq.write_table(table.schema.empty_table(), empty)
-    leaves = pq.ParquetFile(empty).schema
-    chosen = with_dictionary(table, [leaves.column(number).path for number in range(len(leaves))])
+    chosen = with_dictionary(table)
     return pq.ParquetWriter(path, table.schema, use_dictionary=chosen, compression="zstd", compression_level=1)
 
 

@@ -6,7 +6,6 @@ from collections.abc import Iterator, Mapping
 from datetime import UTC, date, datetime
 from decimal import Decimal
 from pathlib import Path
-from random import Random
 from typing import Any
 
 import duckdb
@@ -491,39 +490,10 @@ def test_no_partition_has_no_folder() -> None:
     assert (key.fits_into_path(), len(key.partition)) == (False, 0)
 
 
-def test_columns_whose_values_hardly_repeat_get_no_dictionary(tmp_path: Path) -> None:
-    schema = Schema(
-        NestedField(1, "id", LongType()),
-        NestedField(2, "kind", StringType()),
-        NestedField(3, "name", StringType()),
-        NestedField(4, "user", LongType()),
-        NestedField(5, "tags", ListType(6, LongType())),
-        NestedField(7, "in", StructType(NestedField(8, "id", LongType()))),
-        NestedField(9, "rare", StringType()),
-    )
-    chance = Random(1)
-    values: list[dict[str, Any]] = [
-        {
-            "id": n,
-            "kind": f"k{n % 7}",
-            "name": f"name {n}",
-            "user": chance.randrange(20_000),
-            "tags": [n],
-            "in": {"id": n},
-            "rare": f"rare {n}" if n % 9 == 0 else None,
-        }
-        for n in range(30_000)
-    ]
+def test_a_column_whose_values_hardly_repeat_has_no_dictionary(tmp_path: Path) -> None:
+    schema = Schema(NestedField(1, "id", LongType()), NestedField(2, "kind", StringType()))
+    values = [{"id": n, "kind": f"k{n % 7}"} for n in range(5_000)]
     (file,) = write(tmp_path, schema, UNPARTITIONED_PARTITION_SPEC, rows(schema, values))
     group = pq.ParquetFile(file.file_path.removeprefix("file://")).metadata.row_group(0)
-    columns = [group.column(number) for number in range(group.num_columns)]
-    plain = {column.path_in_schema for column in columns if not column.has_dictionary_page}
-    assert plain == {"id", "name"}
+    assert [group.column(number).has_dictionary_page for number in range(2)] == [False, True]
     assert content(file).to_pylist() == values
-
-
-def test_files_of_few_rows_have_dictionaries(tmp_path: Path) -> None:
-    schema = Schema(NestedField(1, "id", LongType()))
-    (file,) = write(tmp_path, schema, UNPARTITIONED_PARTITION_SPEC, rows(schema, [{"id": n} for n in range(100)]))
-    group = pq.ParquetFile(file.file_path.removeprefix("file://")).metadata.row_group(0)
-    assert group.column(0).has_dictionary_page

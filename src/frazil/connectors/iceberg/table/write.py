@@ -34,9 +34,9 @@ from pyiceberg.typedef import Record
 from pyiceberg.utils.properties import property_as_bool
 
 from frazil.clients.store import refuses
-from frazil.connectors.iceberg.table.dictionaries import with_dictionary
 from frazil.connectors.iceberg.table.required import holds_required, without_masked_nulls
 from frazil.errors import ConfigError, ServiceUnavailable
+from frazil.pipeline.dictionaries import with_dictionary
 
 Properties = tuple[tuple[str, str], ...]
 _Index = np.ndarray[Any, np.dtype[np.int64]]
@@ -194,7 +194,7 @@ class _Target:
             table = without_masked_nulls(table)
         if file.parquet is None:
             file.encoded = pa.BufferOutputStream()
-            chosen = with_dictionary(table, self._column_ids)
+            chosen = with_dictionary(table)
             file.parquet = pq.ParquetWriter(file.encoded, table.schema, use_dictionary=chosen, **self._options)
         file.parquet.write_table(table, row_group_size=_ROW_GROUP_ROWS)
         file.waiting, file.waiting_bytes = [], 0

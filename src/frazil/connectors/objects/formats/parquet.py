@@ -7,6 +7,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from frazil.connectors.objects.formats.json_tables import Refused, WriteTables, write_columns
+from frazil.pipeline.dictionaries import with_dictionary
 from frazil.pipeline.types import Struct
 
 _PAGE_BYTES = 64 << 10
@@ -33,6 +34,7 @@ def tables_writer(codec: str) -> WriteTables:
                         table.schema,
                         compression=compression,
                         data_page_size=_PAGE_BYTES,
+                        use_dictionary=with_dictionary(table),
                         store_schema=False,
                     )
                 writer.write_table(table, row_group_size=max(table.num_rows, 1))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterator
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -14,13 +14,28 @@ _DISTINCT = 0.99
 """Part of these that are different where there are more values than a dictionary of Parquet's size can hold."""
 
 
-def with_dictionary(table: pa.Table, paths: Iterable[str]) -> bool | list[str]:
-    """Choose those of the leaves of a table, given by their paths, that get a dictionary; true for all of them.
+def with_dictionary(table: pa.Table) -> bool | list[str]:
+    """Choose those leaves of a table that get a dictionary, by their paths in Parquet; true for all of them.
 
     Leaves inside of others always get one.
     """
-    without = {name for name, column in zip(table.column_names, table.columns, strict=True) if _hardly_repeats(column)}
-    return [path for path in paths if path not in without] if without else True
+    chosen = [field for field, column in zip(table.schema, table.columns, strict=True) if not _hardly_repeats(column)]
+    if len(chosen) == table.num_columns:
+        return True
+    return [path for field in chosen for path in _leaves(field.name, field.type)]
+
+
+def _leaves(path: str, type_: pa.DataType) -> Iterator[str]:
+    if pa.types.is_struct(type_):
+        for field in type_:
+            yield from _leaves(f"{path}.{field.name}", field.type)
+    elif pa.types.is_map(type_):
+        yield from _leaves(f"{path}.key_value.key", type_.key_type)
+        yield from _leaves(f"{path}.key_value.value", type_.item_type)
+    elif pa.types.is_list(type_):
+        yield from _leaves(f"{path}.list.element", type_.value_type)
+    else:
+        yield path
 
 
 def _hardly_repeats(column: pa.ChunkedArray) -> bool:
