@@ -167,10 +167,7 @@ def spec_of(chance: Random) -> DecodeSpec:
 def told(
     rows: Rows, steps: TransformChain, spec: DecodeSpec, changes: ChangeSpec | None, *, columns: bool
 ) -> tuple[Any, int]:
-    """All that becomes of records; and how many were changed at once.
-
-    A legacy `-0` has a sign where a record is plain, and none where it is not, with transformations and without.
-    """
+    """All that becomes of records; and how many were changed at once."""
     prepared = prepare(rows, steps, envelope=None, columns=columns, quick=False)
     asked: list[int] = []
 
@@ -186,8 +183,7 @@ def told(
         topics |= dict(zip(part.at.tolist(), part.topics or [], strict=True))
     if values.topics is not None:
         topics |= {values.position(index): topic for index, topic in enumerate(values.topics)}
-    texts = [repr(row).replace("-0.0", "0.0") if spec.legacy else repr(row) for row in found.table.to_pylist()]
-    stored = sorted(zip(found.positions, texts, strict=True))
+    stored = sorted(zip(found.positions, map(repr, found.table.to_pylist()), strict=True))
     failed = [*prepared.failed, *found.failed, *found.rejected]
     bad = sorted((at, str(error), getattr(error, "origin", None), error.path) for at, error in failed)
     topics = {at: topic for at, topic in topics.items() if at not in dict(failed)}
