@@ -172,6 +172,12 @@ def test_unions_and_enums_of_the_generalized_kind() -> None:
         ("3", "no Avro schema"),
         ('{"type": "record", "name": "A"}', "no Avro schema"),
         ('{"type": "fixed", "name": "A", "size": -1}', "the fixed A has -1 bytes"),
+        ('{"type": "fixed", "name": "A", "size": "x"}', "the fixed A has x bytes"),
+        ('{"type": "record", "name": ["A"], "fields": []}', "a name is no text"),
+        ('{"type": "record", "name": "A", "fields": [{"name": 5, "type": "int"}]}', "a name is no text: 5"),
+        ('{"type": "enum", "name": "A", "symbols": ["B", 5]}', "a name is no text: 5"),
+        ('{"type": "record", "name": "A", "fields": [], "connect.name": 5}', "Kafka Connect is malformed"),
+        ('{"type": "record", "name": "A", "fields": [], "connect.parameters": [1]}', "Kafka Connect is malformed"),
         ('"null"', "null alone"),
         ('{"type": "record", "name": "A", "fields": [{"name": "a", "type": ["null", "A"]}]}', "A is inside of itself"),
         (

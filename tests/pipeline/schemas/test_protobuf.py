@@ -267,6 +267,17 @@ def test_bytes_that_are_no_message_are_refused(data: bytes) -> None:
         value_of(SCALARS, data)
 
 
+@pytest.mark.parametrize("syntax", ['syntax = "proto2"', 'edition = "2023"'])
+def test_texts_that_only_proto3_checks_are_utf_8_or_refused(syntax: str) -> None:
+    label, free = ("optional ", "") if "proto2" in syntax else ("", " [features.utf8_validation = NONE]")
+    members = f"{label}string a = 1{free}; repeated string b = 2{free}; map<string, string> c = 3{free};"
+    text = f"{syntax};\nmessage Item {{ {members} oneof d {{ string e = 4{free}; }} }}"
+    for member in ("0a01{}", "1201{}", "1a060a01{}120161", "1a060a01611201{}", "2201{}"):
+        value_of(text, bytes.fromhex(member.format("61")))
+        with pytest.raises(UnfitRecord, match="a text is not UTF-8"):
+            value_of(text, bytes.fromhex(member.format("ff")))
+
+
 def test_a_deeply_nested_message_is_refused() -> None:
     text = HEAD + "message Item { Other other = 1; }\nmessage Other { string a = 1; }"
     data = b""

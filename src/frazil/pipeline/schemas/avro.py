@@ -41,6 +41,7 @@ _PRIMITIVES = {
     "bytes": "bytes",
     "string": "string",
 }
+_MALFORMED = (KeyError, TypeError, AttributeError)
 _LOGICAL = {("int", "date"): DATE, ("int", "time-millis"): TIME, ("long", "timestamp-millis"): TIMESTAMP}
 
 
@@ -77,7 +78,7 @@ def parse_avro(text: str, references: Iterable[tuple[str, str]] = ()) -> AvroTyp
         for _, other in references:
             _parse(_json(other), "", names)
         return _parse(_json(text), "", names)
-    except (KeyError, TypeError, AttributeError) as error:
+    except _MALFORMED as error:
         raise SchemaError(f"it is no Avro schema: {type(error).__name__} {error}") from None
     except RecursionError:
         raise SchemaError("it is nested too deeply") from None
@@ -106,19 +107,25 @@ def _parse(node: Any, namespace: str, names: dict[str, AvroType]) -> AvroType:
         return AvroType(kind, node, inner=_parse(node["items" if kind == "array" else "values"], namespace, names))
     if kind not in ("record", "error", "enum", "fixed"):
         return _by_name(kind, namespace, names)
-    name, own = _full_name(node["name"], node.get("namespace"), namespace)
+    name, own = _full_name(_text(node["name"]), node.get("namespace"), namespace)
     if name in names:
         raise SchemaError(f"the type {name} stands twice in it")
     made = names[name] = AvroType("record" if kind == "error" else kind, node, name)
     if kind == "enum":
-        made.symbols = tuple(node["symbols"])
+        made.symbols = tuple(map(_text, node["symbols"]))
     elif kind == "fixed":
-        made.size = int(node["size"])
-        if made.size < 0:
+        made.size = node["size"]
+        if not isinstance(made.size, int) or made.size < 0:
             raise SchemaError(f"the fixed {name} has {made.size} bytes")
     else:
-        made.fields = [(member["name"], _parse(member["type"], own, names), member) for member in node["fields"]]
+        made.fields = [(_text(member["name"]), _parse(member["type"], own, names), member) for member in node["fields"]]
     return made
+
+
+def _text(name: Any) -> str:
+    if not isinstance(name, str):
+        raise SchemaError(f"a name is no text: {name}")
+    return name
 
 
 def _by_name(name: str, namespace: str, names: Mapping[str, AvroType]) -> AvroType:
@@ -140,7 +147,10 @@ def _full_name(name: str, own: str | None, namespace: str) -> tuple[str, str]:
 
 def avro_to_connect(type_: AvroType, options: ConnectOptions = PLAIN, version: int | None = None) -> ConnectSchema:
     """Make the Connect schema; `version` is that of its subject. Raises SchemaError for a type that Connect lacks."""
-    made = _Connect(options).schema(type_, optional=False)
+    try:
+        made = _Connect(options).schema(type_, optional=False)
+    except _MALFORMED as error:
+        raise SchemaError(f"a property of Kafka Connect is malformed in it: {error}") from None
     if made.version is None:
         made.version = version
     return made

@@ -6,6 +6,7 @@ import math
 import operator
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,7 @@ from frazil.pipeline.schemas.protobuf_files import message_class, parameters_of
 from frazil.pipeline.schemas.protobuf_values import WRAPPED, Convert, logical
 
 with extra("protobuf"):
-    from google.protobuf.descriptor import Descriptor, EnumDescriptor, FieldDescriptor, OneofDescriptor
+    from google.protobuf.descriptor import Descriptor, EnumDescriptor, FieldDescriptor, FileDescriptor, OneofDescriptor
     from google.protobuf.descriptor_pb2 import DescriptorProto, FileDescriptorProto
     from google.protobuf.message import DecodeError
 
@@ -178,7 +179,8 @@ class _Compiler:
             schema.type = narrow
         elif kind in _OTHER_NAMES:
             schema.parameters = {f"{_NAMESPACE}.Type": _OTHER_NAMES[kind]}
-        return schema, _FLOATS.get(kind)
+        unchecked = kind == FieldDescriptor.TYPE_STRING and _syntax(field.file) != "proto3"
+        return schema, _text if unchecked else _FLOATS.get(kind)
 
     def _message(self, field: FieldDescriptor) -> Made:
         descriptor = field.message_type
@@ -190,13 +192,14 @@ class _Compiler:
         return found or self._struct(descriptor)
 
     def _map(self, entry: Descriptor) -> Made:
-        keys, _ = self._field(entry.fields_by_name["key"], in_union=False)
+        keys, convert_key = self._field(entry.fields_by_name["key"], in_union=False)
         values, convert = self._field(entry.fields_by_name["value"], in_union=False)
         keys.field = values.field = None
         as_object = keys.type == "string"
 
         def read(found: Mapping[Any, Any]) -> Any:
-            pairs = [(key, found[key] if convert is None else convert(found[key])) for key in sorted(found)]
+            names = map(convert_key, found) if convert_key is not None else found
+            pairs = [(key, found[key] if convert is None else convert(found[key])) for key in sorted(names)]
             return dict(pairs) if as_object else pairs
 
         name = entry.full_name if self._options.full_names else entry.name
@@ -280,15 +283,27 @@ def _has_keyword(field: FieldDescriptor) -> bool:
         declared = DescriptorProto()
         field.containing_type.CopyToProto(declared)
         return any(one.name == field.name and one.proto3_optional for one in declared.field)
-    file = FileDescriptorProto()
-    field.file.CopyToProto(file)
-    return file.syntax in ("", "proto2") and not (field.is_repeated or field.is_required)
+    return _syntax(field.file) in ("", "proto2") and not (field.is_repeated or field.is_required)
+
+
+@lru_cache(maxsize=16)
+def _syntax(file: FileDescriptor) -> str:
+    declared = FileDescriptorProto()
+    file.CopyToProto(declared)
+    return declared.syntax
 
 
 def _of_entry(name: str) -> str:
     """Name the map of an entry, as Confluent does: `AllTagsEntry` is of `all_tags`."""
     stem = name.removesuffix("Entry")
     return "".join(f"_{one.lower()}" if one.isupper() and at else one.lower() for at, one in enumerate(stem))
+
+
+def _text(value: str | bytes) -> str:
+    """Check a text that only proto3 has checked: it comes as bytes where it is not UTF-8."""
+    if isinstance(value, bytes):
+        raise UnfitRecord("a text is not UTF-8")
+    return value
 
 
 def _single(value: float) -> float | str:
