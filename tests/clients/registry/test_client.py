@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import pickle
+from typing import Any
 
 import pytest
 
@@ -63,6 +64,11 @@ def test_an_unknown_id_is_asked_for_once_in_a_while() -> None:
         ((404, {"status": 404, "name": "NotFoundException"}), ConfigError, "not that of a schema registry"),
         ((302, b""), ConfigError, "not that of a schema registry"),
         (b"<html>", ConfigError, "not that of a schema registry"),
+        ([1], ConfigError, "not that of a schema registry"),
+        ({"schema": 5}, ConfigError, "not that of a schema registry"),
+        ({"error": "sorry"}, ConfigError, "not that of a schema registry"),
+        ({"schema": "1", "references": [5]}, ConfigError, "not that of a schema registry"),
+        (b"[" * 100_000, ConfigError, "not that of a schema registry"),
         ((404, {"status": 404, "name": "ContentNotFoundException", "title": "none"}), NotFound, "404 none"),
         ((422, {"message": "no"}), TerminalError, "422 no"),
     ],
@@ -83,6 +89,15 @@ def test_the_next_address_answers_when_one_does_not_and_is_asked_first_then() ->
         assert client.schema(SEVEN).text == "1"
         assert client.schema(SchemaId("id", 8)).text == "2"
         assert broken.asked == ["/schemas/ids/7"]
+
+
+@pytest.mark.parametrize(
+    "login", [{"token": "hidden\n"}, {"token": "h\xefdden"}, {"headers": (("key", "hidden\r\n"),)}]
+)
+def test_a_login_that_cannot_be_sent_is_told_and_not_shown(login: dict[str, Any]) -> None:
+    with pytest.raises(ConfigError, match="the.login.key: a token or header .* has a line break") as raised:
+        RegistryClient(RegistryAccess(("http://none",), login="the.login.key", **login))
+    assert "dden" not in str(raised.value)
 
 
 def test_logins_are_sent_and_never_shown() -> None:

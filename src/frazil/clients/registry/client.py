@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Literal
@@ -67,6 +68,11 @@ class RegistryClient:
         self._versions: dict[tuple[str, int], int | None] = {}
         self._unknown: dict[SchemaId | str, tuple[float, NotFound]] = {}
         login = {"Authorization": f"Bearer {access.token}"} if access.token else {}
+        if not all(text.isascii() and text.isprintable() for text in (*dict(access.headers).values(), *login.values())):
+            raise ConfigError(
+                f"{access.login or access.source}: a token or header for the schema registry has a line break, or a "
+                "letter that is not ASCII"
+            )
         timeout, verify = httpx.Timeout(access.read_timeout, connect=access.connect_timeout), access.tls()
         self._tokens = None if access.oauth is None else Tokens(access.oauth, verify, timeout)
         self._http = httpx.Client(
@@ -102,7 +108,8 @@ class RegistryClient:
         if error is not None and time.monotonic() < until:
             raise NotFound(str(error))
         try:
-            return read()
+            with self._as_a_registry():
+                return read()
         except NotFound as missing:
             self._unknown = {known: entry for known, entry in self._unknown.items() if entry[0] > time.monotonic()}
             self._unknown[what] = time.monotonic() + _UNKNOWN_S, missing
@@ -113,9 +120,10 @@ class RegistryClient:
         key = subject, number
         with self._lock:
             if key not in self._versions:
-                listed = self._json("GET", f"/schemas/ids/{number}/versions")
-                found = [entry["version"] for entry in listed if entry["subject"] == subject]
-                self._versions[key] = max(found, default=None)
+                with self._as_a_registry():
+                    listed = self._json("GET", f"/schemas/ids/{number}/versions")
+                    found = [int(entry["version"]) for entry in listed if entry["subject"] == subject]
+                    self._versions[key] = max(found, default=None)
             return self._versions[key]
 
     def register(
@@ -123,7 +131,8 @@ class RegistryClient:
     ) -> int:
         """Register a schema under a subject, unless it is; give its number."""
         body = {"schema": text, "schemaType": type_, "references": list(references)}
-        return int(self._json("POST", f"/subjects/{quote(subject, safe='')}/versions", body)["id"])
+        with self._as_a_registry():
+            return int(self._json("POST", f"/subjects/{quote(subject, safe='')}/versions", body)["id"])
 
     def _confluent(self, id_: SchemaId) -> Registered:
         return self._registered(f"/schemas/guids/{id_.value}" if id_.kind == "guid" else f"/schemas/ids/{id_.value}")
@@ -132,7 +141,7 @@ class RegistryClient:
         answer = self._json("GET", path)
         references: dict[str, str] = {}
         self._follow(answer, references)
-        return Registered(answer["schema"], answer.get("schemaType", "AVRO"), tuple(references.items()))
+        return Registered(_text(answer["schema"]), answer.get("schemaType", "AVRO"), tuple(references.items()))
 
     def _follow(self, answer: Mapping[str, Any], found: dict[str, str]) -> None:
         """Add the schemas that one refers to; what they refer to comes before them."""
@@ -146,7 +155,7 @@ class RegistryClient:
             found[reference["name"]] = ""  # schemas that refer to each other end here
             self._follow(other, found)
             del found[reference["name"]]
-            found[reference["name"]] = other["schema"]
+            found[reference["name"]] = _text(other["schema"])
 
     def _apicurio(self, id_: SchemaId) -> Registered:
         kind = "globalIds" if id_.kind == "globalId" else "contentIds"
@@ -218,8 +227,22 @@ class RegistryClient:
             raise self._no_registry(url)
         raise TerminalError(f"the schema registry: {text}")
 
+    @contextmanager
+    def _as_a_registry(self) -> Iterator[None]:
+        """Take an answer for what it should be. Raises ConfigError where it is something else."""
+        try:
+            yield
+        except (KeyError, TypeError, AttributeError, ValueError, RecursionError):
+            raise self._no_registry(self._urls[0]) from None
+
     def _no_registry(self, url: str) -> ConfigError:
         return ConfigError(f"{url}: the answer is not that of a schema registry; correct {self._access.source}")
+
+
+def _text(found: Any) -> str:
+    if not isinstance(found, str):
+        raise TypeError
+    return found
 
 
 def _is_missing(response: httpx.Response) -> bool:

@@ -290,7 +290,7 @@ def _has_keyword(field: FieldDescriptor) -> bool:
 def _syntax(file: FileDescriptor) -> str:
     declared = FileDescriptorProto()
     file.CopyToProto(declared)
-    return declared.syntax
+    return str(declared.syntax)
 
 
 def _of_entry(name: str) -> str:
