@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 from frazil.cli.main import app
 from frazil.cli.ui.letter_connectors import Connectors
 from frazil.declare.definition import HIDDEN
-from frazil.errors import ConfigError, UsageError
+from frazil.errors import ConfigError, ServiceUnavailable, UsageError
 from tests.cdc.stock import ROWS, Snapshot, slots, stored
 from tests.connectors.iceberg.memory import MemoryCatalog
 
@@ -119,3 +119,18 @@ def test_a_value_that_no_column_has_is_named(
         result.exception
     )
     assert stored(catalog) == ROWS | {"small": 0}
+
+
+def test_an_array_of_several_dimensions_is_told(
+    database: psycopg.Connection[Any], snapshot: Snapshot, catalog: MemoryCatalog
+) -> None:
+    database.execute("ALTER TABLE store.small ADD n int[], ADD t varchar(5)[], ADD u uuid[]")
+    database.execute("UPDATE store.small SET n = '[0:1]={1,null}', t = '{a,null}', u = '{}' WHERE id = 1")
+    database.execute("UPDATE store.small SET n = '{{1,2},{3,4}}' WHERE id = 2")
+    result = snapshot()
+    assert isinstance(result.exception, ServiceUnavailable)
+    assert "{{1,2},{3,4}} has several dimensions" in str(result.exception)
+    database.execute("UPDATE store.small SET n = NULL WHERE id = 2")
+    assert snapshot().exit_code == 0
+    rows = catalog.load_table("store.small").scan().to_arrow().sort_by("id").to_pylist()
+    assert (rows[0]["n"], rows[0]["t"], rows[1]["n"]) == ([1, None], ["a", None], None)

@@ -28,6 +28,9 @@ MICROS = 1795953600123456
         ("timestamp", [datetime(2026, 11, 29, 12, 0, 0, 123000), 1795953600123, 1795953600123000]),
         ("date", [date(1970, 1, 11), 10, "1970-01-11"]),
         ("time", [time(1, 0, 0, 5), 3_600_000_005, "01:00:00.000005"]),
+        ("interval", [Decimal("37091106789000.00"), 37091106789000, "P1Y2M3DT4H5M6.789S"]),
+        ("interval", [-2629801000000, "P-1MT-1S"]),
+        ("_int4", [[[1], [None]], [[1], [None]]]),
         ("jsonb", [{"b": 1, "a": [None]}, '{"a":[null],"b":1}']),
         ("uuid", [UUID(int=5), "00000000-0000-0000-0000-000000000005"]),
         ("bytea", [b"ab", "YWI="]),
@@ -45,6 +48,21 @@ MICROS = 1795953600123456
 def test_one_value_has_one_form_whatever_it_came_through(kind: str, alike: list[Any]) -> None:
     form = form_of(kind)
     assert {repr(form(value)) for value in alike} == {repr(form(alike[0]))}
+
+
+@pytest.mark.parametrize(
+    ("kind", "number", "millis", "value"),
+    [
+        ("timestamp", 13_089_600_000_000, False, datetime(1970, 6, 1, 12)),
+        ("timestamp", 13_089_600_000, True, datetime(1970, 6, 1, 12)),
+        ("_timestamp", [13_089_600_000_000], False, [datetime(1970, 6, 1, 12)]),
+        ("time", 30_000_000, False, time(0, 0, 30)),
+        ("time", 30_000, True, time(0, 0, 30)),
+    ],
+)
+def test_small_times_have_the_unit_that_is_known(kind: str, number: Any, millis: bool, value: Any) -> None:
+    form = form_of(kind, millis=millis)
+    assert form(number) == form(value)
 
 
 @pytest.mark.parametrize(

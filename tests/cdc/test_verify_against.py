@@ -19,6 +19,7 @@ from frazil.cli.verbs.verify_database import access_of
 from frazil.environment.settings import Settings
 from frazil.errors import ConfigError, ServiceUnavailable, UsageError
 from tests.cdc.goods import fill, goods
+from tests.cdc.stock import Snapshot
 from tests.connectors.iceberg.memory import MemoryCatalog
 
 SINK = {
@@ -37,9 +38,9 @@ Verify = Callable[..., Result]
 @pytest.fixture
 def verify(tmp_path: Path, catalog: MemoryCatalog) -> Verify:
     """Runs the verb for a connector whose table has some rows, as it is given or had before."""
-    (tmp_path / "sink.json").write_text(json.dumps(SINK))
 
-    def run(rows: list[dict[str, Any]] | None, address: str, *options: str) -> Result:
+    def run(rows: list[dict[str, Any]] | None, address: str, *options: str, topics: str = SINK["topics"]) -> Result:
+        (tmp_path / "sink.json").write_text(json.dumps(SINK | {"topics": topics}))
         if rows is not None:
             fill(catalog, rows)
         return CliRunner().invoke(
@@ -206,3 +207,24 @@ def test_what_an_address_leaves_out_is_that_of_the_variables() -> None:
         *("bob@x", "a/b", "other"),
         *(6000, "sales"),
     )
+
+
+@pytest.mark.stack
+@pytest.mark.parametrize("modes", [{}, {"time.precision.mode": "adaptive_time_microseconds"}])
+def test_rows_of_a_snapshot_are_those_of_the_database(
+    verify: Verify, postgres: Settings, database: psycopg.Connection[Any], snapshot: Snapshot, modes: dict[str, str]
+) -> None:
+    database.execute(
+        "CREATE TABLE store.goods (id timestamp PRIMARY KEY, a time, b time(3), c timestamp(3), d interval, e jsonb, "
+        "f json, g int GENERATED ALWAYS AS (7) STORED)"
+    )
+    database.execute(
+        "INSERT INTO store.goods VALUES "
+        "('1970-06-01', '0:00:30', '0:00:30', '1970-06-01', '1 mon -1 s', '\"5\"', 'null'), "
+        "('2020-06-01', '12:00', '12:00', '1969-06-01', '1 y 2 d 0.5 s', '[1.0]', '\"é\"')"
+    )
+    taken = snapshot(modes | {"table.include.list": "store.goods"}, {"frazil.tables.topic-pattern": "shop.goods"})
+    assert taken.exit_code == 0
+    result = verify(None, address_of(postgres), topics="dbz.store.goods")
+    assert (result.exit_code, result.exception) == (0, None)
+    assert "no column" not in result.stdout

@@ -47,7 +47,8 @@ def kind_of(column: SourceColumn, capture: Capture) -> Kind:
     name, is_array = column.type.removesuffix("[]"), column.type.endswith("[]")
     if is_array and name in _ITEMS:
         type_, _, select = _PLAIN[name]
-        return Kind(ConnectSchema("array", items=ConnectSchema(type_, optional=True)), select.replace("text", "text[]"))
+        select = select.replace("text", "text[]").replace("{}", _FLAT.format(name))
+        return Kind(ConnectSchema("array", items=ConnectSchema(type_, optional=True)), select)
     if is_array or (column.kind == "d" and name not in _PLAIN):
         raise _refused(column, f"is {'an array' if is_array else 'of a domain'} of {name}")
     if column.kind == "e":
@@ -80,6 +81,8 @@ _PLAIN: dict[str, tuple[str, str, str]] = {
 """Type, name of the schema, and expression."""
 _ITEMS = ("bool", "int2", "int4", "int8", "float4", "float8", "text", "varchar", "uuid")
 """Types of elements of arrays."""
+_FLAT = "(CASE WHEN array_ndims({{0}}) > 1 THEN ({{0}}::text || ' has several dimensions')::{}[] ELSE {{0}} END)"
+"""An array of one dimension; PostgreSQL refuses others, which the driver would flatten, as no array."""
 
 
 def _numeric(column: SourceColumn, capture: Capture) -> Kind:

@@ -13,6 +13,7 @@ from typing import Any
 import pyarrow as pa
 from pyiceberg.table import Table
 from pyiceberg.table.refs import MAIN_BRANCH
+from pyiceberg.types import IntegerType
 
 from frazil.cdc.values import Form, form_of
 from frazil.clients.postgres import connect
@@ -28,15 +29,20 @@ Row = tuple[tuple[object, ...], int]
 Progress = Callable[[str], None]
 
 _COLUMNS = """
-SELECT a.attname, t.typname,
+SELECT a.attname, COALESCE(b.typname, t.typname), a.atttypmod, t.typtype = 'd',
        COALESCE(a.attnum = ANY (i.indkey), false) AS is_key
 FROM pg_attribute a
 JOIN pg_class c ON c.oid = a.attrelid
 JOIN pg_namespace n ON n.oid = c.relnamespace
 JOIN pg_type t ON t.oid = a.atttypid
+LEFT JOIN pg_type b ON b.oid = t.typbasetype
 LEFT JOIN pg_index i ON i.indrelid = c.oid AND i.indisprimary
-WHERE n.nspname = %s AND c.relname = %s AND a.attnum > 0 AND NOT a.attisdropped
+WHERE n.nspname = %s AND c.relname = %s AND a.attnum > 0 AND NOT a.attisdropped AND a.attgenerated = ''
 ORDER BY a.attnum
+"""
+_INTERVAL = """
+((EXTRACT(YEAR FROM {0}) * 12 + EXTRACT(MONTH FROM {0})) * 30.4375 + EXTRACT(DAY FROM {0})) * 86400000000
++ EXTRACT(HOUR FROM {0}) * 3600000000 + EXTRACT(MINUTE FROM {0}) * 60000000 + EXTRACT(MICROSECONDS FROM {0})
 """
 
 
@@ -68,11 +74,15 @@ class Comparison:
 
 @dataclass(frozen=True)
 class Shape:
-    """Columns of a table of PostgreSQL that are compared, with the form of their values, and the key among them."""
+    """Columns of a table of PostgreSQL that are compared, with the form of their values, and the key among them.
+
+    `selects` are the expressions that the database is asked for, where it is not the column.
+    """
 
     columns: tuple[str, ...]
     key: tuple[str, ...]
     forms: Mapping[str, Form]
+    selects: Mapping[str, str]
 
     def row(self, values: Mapping[str, Any]) -> Row:
         found = {name: None if values.get(name) is None else self.forms[name](values[name]) for name in self.columns}
@@ -86,10 +96,13 @@ class Database:
         """Raises ServiceUnavailable when it does not answer or does not let the user in."""
         self._connection = connect(access)
         import psycopg
+        from psycopg.types.string import TextLoader
 
         self._connection.isolation_level = psycopg.IsolationLevel.REPEATABLE_READ
         self._connection.read_only = True
         self._connection.execute("SET row_security = off")  # which refuses what it would leave out
+        for json_type in ("json", "jsonb"):
+            self._connection.adapters.register_loader(json_type, TextLoader)
 
     def close(self) -> None:
         """End the connection."""
@@ -99,15 +112,25 @@ class Database:
         """Whether the server follows another one."""
         return self._connection.execute("SELECT pg_is_in_recovery()").fetchone() == (True,)
 
-    def shape(self, schema: str, table: str) -> Shape:
-        """The columns of a table. Raises NotFound for none, ConfigError for one without primary key."""
+    def shape(self, schema: str, table: str, stored: Table, *, typed: bool) -> Shape:
+        """The columns of a table, but generated ones, which Debezium does not send, for comparison with `stored`.
+
+        `typed`: its columns have the types of Debezium's schemas. Raises NotFound for no table, ConfigError for one
+        without primary key.
+        """
         found = self._connection.execute(_COLUMNS, [schema, table]).fetchall()
         if not found:
             raise NotFound(f"the database has no table {schema}.{table} that the user may see")
-        key = tuple(name for name, _, is_key in found if is_key)
+        key = tuple(name for name, *_, is_key in found if is_key)
         if not key:
             raise ConfigError(f"{schema}.{table} has no primary key, by which rows could be compared")
-        return Shape(tuple(name for name, _, _ in found), key, {name: form_of(kind) for name, kind, _ in found})
+        whole = {column.name for column in stored.schema().fields if isinstance(column.field_type, IntegerType)}
+        forms = {}
+        for name, kind, digits, is_domain, _ in found:
+            millis = 0 <= digits <= 3 if "stamp" in kind else name in whole
+            forms[name] = form_of(kind, millis=millis if typed and not is_domain else None)
+        selects = {name: _INTERVAL for name, kind, *_ in found if kind == "interval"}
+        return Shape(tuple(name for name, *_ in found), key, forms, selects)
 
     def rows(self, schema: str, table: str, shape: Shape) -> Iterator[Row]:
         """Give the rows."""
@@ -115,7 +138,11 @@ class Database:
         from psycopg.rows import dict_row
 
         statement = sql.SQL("SELECT {} FROM {}").format(
-            sql.SQL(", ").join(map(sql.Identifier, shape.columns)), sql.Identifier(schema, table)
+            sql.SQL(", ").join(
+                sql.SQL(shape.selects.get(name, "{0}") + " AS {0}").format(sql.Identifier(name))
+                for name in shape.columns
+            ),
+            sql.Identifier(schema, table),
         )
         with self._connection.cursor("frazil_compare", row_factory=dict_row) as cursor:
             cursor.itersize = _CHUNK
@@ -132,13 +159,14 @@ def compare(
     *,
     branch: str = MAIN_BRANCH,
     versions: bool = False,
+    typed: bool = False,
 ) -> Comparison:
     """Compare a table of PostgreSQL with a branch of a table, both as they are now.
 
-    With `versions` the table keeps those of rows, of which the current ones count. Raises NotFound or ConfigError for a
-    table that cannot be compared, ServiceUnavailable.
+    With `versions` the table keeps those of rows, of which the current ones count; `typed` as `shape` has it. Raises
+    NotFound or ConfigError for a table that cannot be compared, ServiceUnavailable.
     """
-    shape = database.shape(schema, name)
+    shape = database.shape(schema, name, table, typed=typed)
     result = Comparison(f"{schema}.{name}", ".".join(table.name()), versions=versions)
     present = {column.name for column in table.schema().fields}
     result.absent = [column for column in shape.columns if column not in present]

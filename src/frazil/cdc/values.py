@@ -9,6 +9,7 @@ import re
 from collections.abc import Callable, Mapping
 from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -16,21 +17,34 @@ import numpy as np
 _EPOCH_DAY = date(1970, 1, 1)
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROS = timedelta(microseconds=1)
+_DAY_US = 86_400_000_000
+_DAYS = {"Y": Decimal("365.25"), "M": Decimal("30.4375"), "D": Decimal(1)}
+_SECONDS = {"H": Decimal(3600), "M": Decimal(60), "S": Decimal(1)}
+_PART = re.compile(r"(-?[\d.]+)([YMDHS])")
 _QUOTED = r'"(?:[^"\\]|\\.)*"'
 _PAIR = re.compile(rf"({_QUOTED})=>(?:({_QUOTED})|NULL)", re.DOTALL)
 
 Form = Callable[[Any], object]
 
 
-def form_of(postgres_type: str) -> Form:
+def form_of(postgres_type: str, *, millis: bool | None = None) -> Form:
     """Make the function that gives values of a type of PostgreSQL, by its name in `pg_type`, one form.
 
-    It takes them as psycopg reads them and as a table has them, whatever `time.precision.mode` and such made of them.
+    It takes them as the database is asked for them and as a table has them, whatever `time.precision.mode` and such
+    made of them. `millis`: whether times that are numbers count milliseconds; None where only their size tells.
     """
     if postgres_type.startswith("_"):
-        element = form_of(postgres_type[1:])
-        return lambda value: [None if one is None else element(one) for one in value]
-    return _FORMS.get(postgres_type, str)
+        element = form_of(postgres_type[1:], millis=millis)
+        return lambda value: _elements(element, value)
+    timed = {"timestamp": _moment, "time": _time, "timetz": _time}.get(postgres_type)
+    return partial(timed, millis=millis) if timed is not None else _FORMS.get(postgres_type, str)
+
+
+def _elements(element: Form, value: Any) -> object:
+    """An array, also of several dimensions."""
+    return [
+        None if one is None else _elements(element, one) if isinstance(one, list) else element(one) for one in value
+    ]
 
 
 def _number(value: Any) -> object:
@@ -52,14 +66,14 @@ def _single(value: Any) -> object:
     return _double(np.float32(value))
 
 
-def _moment(value: Any) -> object:
-    """Microseconds since 1970: numbers are milliseconds where they are small enough to be of our times."""
+def _moment(value: Any, millis: bool | None = None) -> object:
+    """Microseconds since 1970: numbers may be milliseconds, which are small enough to be of our times."""
     if isinstance(value, str):
         value = datetime.fromisoformat(value)
     if isinstance(value, datetime):
         aware = value if value.tzinfo is not None else value.replace(tzinfo=UTC)
         return (aware - _EPOCH) // _MICROS
-    return int(value) if abs(int(value)) > 10**14 else int(value) * 1000
+    return int(value) * 1000 if millis or (millis is None and abs(int(value)) <= 10**14) else int(value)
 
 
 def _day(value: Any) -> object:
@@ -68,13 +82,23 @@ def _day(value: Any) -> object:
     return (value - _EPOCH_DAY).days if isinstance(value, date) else int(value)
 
 
-def _time(value: Any) -> object:
+def _time(value: Any, millis: bool | None = None) -> object:
     if isinstance(value, str):
         value = time.fromisoformat(value)
     if isinstance(value, time):
         micros = ((value.hour * 60 + value.minute) * 60 + value.second) * 1_000_000 + value.microsecond
         return micros if value.tzinfo is None else micros - (value.utcoffset() or timedelta()) // _MICROS
-    return int(value) if abs(int(value)) > 86_400_000 else int(value) * 1000
+    return int(value) * 1000 if millis or (millis is None and abs(int(value)) <= 86_400_000) else int(value)
+
+
+def _interval(value: Any) -> object:
+    """Microseconds of a number, or of Debezium's text, such as P1Y2M3DT4H5M6.7S: a month has 30.4375 days."""
+    if not isinstance(value, str):
+        return int(value)
+    day, _, clock = value.partition("T")
+    parts = [(_DAYS[unit] * _DAY_US, number) for number, unit in _PART.findall(day)]
+    parts += [(_SECONDS[unit] * 1_000_000, number) for number, unit in _PART.findall(clock)]
+    return int(sum(micros * Decimal(number) for micros, number in parts))
 
 
 def _json(value: Any) -> object:
@@ -120,8 +144,8 @@ def _uuid(value: Any) -> object:
 _FORMS: Mapping[str, Form] = {
     **dict.fromkeys(("int2", "int4", "int8", "oid"), int),
     **dict.fromkeys(("numeric", "money"), _number),
-    **dict.fromkeys(("timestamp", "timestamptz"), _moment),
-    **dict.fromkeys(("time", "timetz"), _time),
+    "timestamptz": _moment,
+    "interval": _interval,
     **dict.fromkeys(("json", "jsonb"), _json),
     "bool": bool,
     "float4": _single,

@@ -100,8 +100,9 @@ def compared(
         def add(config: IcebergSinkConfig, target: TableBranch, source: tuple[str, str]) -> None:
             mode = config.row_changes.mode_of(target.name) if config.row_changes is not None else ""
             if mode != "append":
-                versions = mode == "history"
-                found.append(compare(database, *source, target.load(), say, branch=target.branch, versions=versions))
+                versions, typed = mode == "history", config.envelope is not None
+                table, branch = target.load(), target.branch
+                found.append(compare(database, *source, table, say, branch=branch, versions=versions, typed=typed))
 
         _each_table(settings, connectors, add)
     return found
