@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 _PLACES, _ROWS = 16, 256
-"""What is looked at of a column: rows beside each other, at places that lie evenly apart."""
+"""Rows beside each other that are looked at of a column, at places that lie evenly apart."""
 _LEAST = 1024
 _DISTINCT = 0.99
 """Part of these that are different where there are more values than a dictionary of Parquet's size can hold."""

@@ -1,4 +1,4 @@
-"""What the schema of an Avro file says of the Connect schema of its records, as Confluent's converter writes it."""
+"""Notes in the schema of an Avro file about the Connect schema of its records, as Confluent's converter writes them."""
 
 from __future__ import annotations
 
