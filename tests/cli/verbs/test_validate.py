@@ -72,6 +72,26 @@ def test_errors_hide_secrets(tmp_path: Path) -> None:
     assert "hush" not in result.output
 
 
+SQL = CONFIG | {"connector.class": "SqlSink", "frazil.sql": "SELECT id FROM t", "frazil.sql.schema": "id INT"}
+FOLDER = {
+    "CONNECT_CONFIG_PROVIDERS": "dir",
+    "CONNECT_CONFIG_PROVIDERS_DIR_CLASS": "org.apache.kafka.common.config.provider.DirectoryConfigProvider",
+}
+
+
+@pytest.mark.parametrize("env", [{}, FOLDER], ids=["no provider", "a provider"])
+@pytest.mark.parametrize(
+    ("key", "text"), [("frazil.sql", "SELEC {}"), ("frazil.sql.schema", "id NO {}"), ("tasks.max", "{}")]
+)
+def test_a_value_of_a_provider_is_checked_too(tmp_path: Path, key: str, text: str, env: dict[str, str]) -> None:
+    (tmp_path / "own").write_text(text.format("hush4711"))
+    result = validate(tmp_path, SQL | {key: f"${{dir:{tmp_path}:own}}"}, env=env)
+    if env or key != "tasks.max":
+        assert (result.exit_code, type(result.exception)) == (1, SystemExit)
+        assert f"{key}: " in result.output
+    assert "hush" not in result.output
+
+
 @pytest.mark.parametrize("text", ["[]", "no json"])
 def test_what_is_no_connector_is_refused(tmp_path: Path, text: str) -> None:
     file = tmp_path / "c.json"

@@ -59,6 +59,31 @@ def test_lines_of_json_keep_their_columns_too(tmp_path: Path) -> None:
         files.read("a")
 
 
+def test_numbers_that_would_lose_digits_stay_texts(tmp_path: Path) -> None:
+    rows = ("00501,12345678901234567890,9223372036854775807,0.5,0.5", "12345,1,7,0.30000000000000004,9007199254740993")
+    (tmp_path / "a.csv").write_text("\n".join(("zip,big,whole,fraction,half", *rows)))
+    first, second = ReferenceFiles(tmp_path).read("a").to_pylist()
+    assert list(first.values()) == ["00501", "12345678901234567890", 9223372036854775807, 0.5, "0.5"]
+    assert list(second.values()) == ["12345", "1", 7, 0.30000000000000004, "9007199254740993"]
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("a.json", b'{"a": ' + b"[" * 20_000 + b"]" * 20_000 + b"}\n"),
+        ("a.json", b'{"a": 1}\n' + b'{"a":' * 20_000 + b"1" + b"}" * 20_000),
+        ("a.jsonl", b'{"a": "\xff"}\n'),
+        ("a.json", b"[1]\n"),
+        ("a.csv", b"a,a\n1,2\n"),
+        ("a.csv", b""),
+    ],
+)
+def test_a_file_that_cannot_be_read_is_told(tmp_path: Path, name: str, content: bytes) -> None:
+    (tmp_path / name).write_bytes(content)
+    with pytest.raises(ConfigError, match=f"{name}, which cannot be read: .*Put it right"):
+        ReferenceFiles(tmp_path).read("a")
+
+
 def test_only_files_of_the_folder_are_read(tmp_path: Path) -> None:
     folder = tmp_path / "files"
     folder.mkdir()

@@ -90,7 +90,7 @@ def validate(
 def _findings(
     name: str, own: Mapping[str, str], sample: int, settings: Settings, providers: ConfigProviders
 ) -> Findings:
-    from frazil.connectors.connector import open_connector
+    from frazil.connectors.connector import open_resolved
     from frazil.connectors.debezium_keys import errors_of, is_debezium, warnings_of_debezium
     from frazil.connectors.registry import completed, connector_of
     from frazil.declare.secrets import hide_secrets
@@ -106,12 +106,17 @@ def _findings(
     )
     if found.errors:
         return found
+    resolved = None
     try:
-        connector = open_connector(name, config, settings, providers)
+        resolved = providers.resolve(config)
+        connector = open_resolved(name, resolved, settings)
     except FrazilError as error:
         if sample:
             raise
-        found.warnings.append(f"the store was not asked: {error}")
+        if resolved is not None and isinstance(error, ConfigError):
+            found.errors.append(str(error))
+        else:
+            found.warnings.append(f"the store was not asked: {error}")
         return found
     with progress(make_console(stderr=True)) as say, connector.hiding() as sink:
         try:

@@ -46,6 +46,7 @@ from frazil.declare.definition import ConfigDef, Key, Parsed, invalid_value
 from frazil.declare.placeholders import has_placeholder
 from frazil.environment.bootstrap import Bootstrap
 from frazil.environment.settings import Settings
+from frazil.errors import ConfigError
 from frazil.pipeline.types import Struct
 
 SQL = "frazil.sql"
@@ -320,10 +321,19 @@ def sql_object_config(config: Mapping[str, str]) -> tuple[ObjectSinkConfig, Stat
 
 
 def _statement_config(parsed: Parsed) -> StatementConfig:
+    """Read what may have come from a provider, so that nobody has checked it. Raises ConfigError."""
     topics = _topics(parsed)
+    try:
+        statement = _statement(parsed, topics)
+    except StatementError as error:
+        raise ConfigError(f"{SQL}: {error}") from None
+    try:
+        columns = {topic: given_columns(text) for topic, text in column_texts(parsed).items()}
+    except ValueError as error:
+        raise ConfigError(f"{SCHEMA}: {error}") from None
     return StatementConfig(
-        _statement(parsed, topics),
-        {topic: given_columns(text) for topic, text in column_texts(parsed).items()},
+        statement,
+        columns,
         state_config(parsed, topics),
         parsed.text(PYTHON).strip(),
         functions=functions_of(parsed),

@@ -5,7 +5,9 @@ from __future__ import annotations
 import io
 from pathlib import Path
 
+import msgspec
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.csv
 import pyarrow.json
 import pyarrow.parquet
@@ -16,6 +18,8 @@ FILES = "files."
 """Namespace of the tables in a statement that are files."""
 _FORMS = (".csv", ".json", ".jsonl", ".parquet")
 _MOST_BYTES = 256 << 20
+_ZERO, _ZERO_OR_LONG = "^[+-]?0[0-9]", "^[+-]?(0[0-9]|[0-9]{16,}$)"
+_object = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
 
 Version = tuple[Path, int, int, int]
 
@@ -45,7 +49,7 @@ class ReferenceFiles:
                     f"{_MOST_BYTES:,}, for the worker keeps its rows in memory. Nothing was read"
                 )
             found = _rows(file, file.read_bytes(), None if known is None else known[1].schema)
-        except (OSError, pa.ArrowException) as error:
+        except (OSError, ValueError, RecursionError, pa.ArrowException) as error:
             raise ConfigError(
                 f"frazil.sql joins with file {file}, which cannot be read{'' if name not in self._known else ' anew'}: "
                 f"{error}. Put it right, with the columns that it had, then restart the connector"
@@ -70,6 +74,24 @@ class ReferenceFiles:
         return found[0]
 
 
+def _texts(table: pa.Table, content: bytes) -> dict[str, pa.DataType]:
+    """The columns of a CSV whose numbers stay texts, since as numbers they would lose digits, such as 007."""
+    patterns = {
+        each.name: _ZERO if pa.types.is_integer(each.type) else _ZERO_OR_LONG
+        for each in table.schema
+        if pa.types.is_integer(each.type) or pa.types.is_floating(each.type)
+    }
+    if not patterns:
+        return {}
+    options = pa.csv.ConvertOptions(column_types=dict.fromkeys(patterns, pa.string()), include_columns=[*patterns])
+    read = pa.csv.read_csv(io.BytesIO(content), convert_options=options)
+    return {
+        name: pa.string()
+        for name, pattern in patterns.items()
+        if pc.any(pc.match_substring_regex(read[name], pattern)).as_py()
+    }
+
+
 def _rows(file: Path, content: bytes, schema: pa.Schema | None) -> pa.Table:
     source = io.BytesIO(content)
     if file.suffix == ".parquet":
@@ -79,7 +101,15 @@ def _rows(file: Path, content: bytes, schema: pa.Schema | None) -> pa.Table:
         names = None if schema is None else schema.names
         options = pa.csv.ConvertOptions(column_types=types, include_columns=names, strings_can_be_null=True)
         table = pa.csv.read_csv(source, convert_options=options)
+        if len(set(table.column_names)) < table.num_columns:
+            raise ValueError("a column is there twice")
+        if schema is None and (texts := _texts(table, content)):
+            options.column_types = texts
+            table = pa.csv.read_csv(io.BytesIO(content), convert_options=options)
     else:
+        content.decode()
+        for line in filter(bytes.strip, content.splitlines()):
+            _object(line)  # Arrow's reader goes down as deep as a line says, and ends the process
         ignored = "infer" if schema is None else "ignore"
         options = pa.json.ParseOptions(explicit_schema=schema, unexpected_field_behavior=ignored)
         table = pa.json.read_json(source, parse_options=options)
