@@ -6,6 +6,7 @@ import pytest
 from pyiceberg.exceptions import (
     AuthorizationExpiredError,
     ForbiddenError,
+    NoSuchIdentifierError,
     RESTError,
     ServerError,
     ServiceUnavailableError,
@@ -14,7 +15,7 @@ from pyiceberg.exceptions import (
 )
 from requests.exceptions import ConnectionError, ReadTimeout, RequestException
 
-from frazil.clients.catalog import catalog_error, connect
+from frazil.clients.catalog import catalog_error, catalog_errors, connect
 from frazil.environment.settings import Settings
 from frazil.errors import ConfigError, ServiceUnavailable
 
@@ -38,6 +39,12 @@ def test_what_passes_and_what_does_not(error: RequestException | RESTError, kind
     assert isinstance(made, kind)
     assert "http://127.0.0.1:1" in str(made)
     assert "table a.b" in str(made)
+
+
+def test_a_name_without_a_namespace_is_told() -> None:
+    with pytest.raises(ConfigError, match=r"table x: the name of a table is written namespace\.table"):
+        with catalog_errors({}, "table x"):
+            raise NoSuchIdentifierError
 
 
 @pytest.mark.parametrize(

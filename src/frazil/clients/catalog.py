@@ -10,6 +10,7 @@ from pyiceberg.catalog.rest import RestCatalog, TableResponse
 from pyiceberg.exceptions import (
     AuthorizationExpiredError,
     ForbiddenError,
+    NoSuchIdentifierError,
     RESTError,
     ServerError,
     ServiceUnavailableError,
@@ -156,6 +157,8 @@ def catalog_errors(properties: Mapping[str, str], asked_for: str) -> Iterator[No
     """Translate what a catalog fails with meanwhile, as `catalog_error` does."""
     try:
         yield
+    except NoSuchIdentifierError as error:
+        raise ConfigError(f"{asked_for}: the name of a table is written namespace.table") from error
     except (RequestException, RESTError) as error:
         raise catalog_error(properties, asked_for, error) from error
 
