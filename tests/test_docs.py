@@ -16,7 +16,6 @@ import pytest
 import typer
 import yaml
 from dotenv import dotenv_values
-from scripts import reference
 
 import frazil
 from frazil import errors
@@ -29,6 +28,7 @@ from frazil.connectors.sql.config import SQL_KEYS
 from frazil.declare.definition import ConfigDef
 from frazil.environment.settings import Settings
 from frazil.environment.variables import VARIABLES
+from scripts import reference
 
 GENERATED = reference.pages()
 PAGES = sorted(

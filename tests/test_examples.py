@@ -12,7 +12,6 @@ import yaml
 from confluent_kafka import Producer
 from pyiceberg.schema import Schema
 from pyiceberg.types import LongType, NestedField, StringType
-from scripts import reference
 
 import frazil
 from frazil.clients.catalog import connect
@@ -24,6 +23,7 @@ from frazil.connectors.topics.topic_connectors import topic_connectors
 from frazil.environment.settings import Settings
 from frazil.minio.deployment.connectors import connectors
 from frazil.stack.local import LocalStack
+from scripts import reference
 from tests.acceptance.objects import BUCKET, ObjectPipe
 from tests.test_docs import STACK, WRITTEN, blocks
 

@@ -10,7 +10,6 @@ from pathlib import Path
 
 import pytest
 import yaml
-from scripts import dashboards, reference
 from starlette.applications import Starlette
 
 from frazil.clients.calls import timed
@@ -19,6 +18,7 @@ from frazil.engine.maintenance import MaintenanceReport
 from frazil.worker.actuator.app import scrape_route
 from frazil.worker.server import serve
 from frazil.worker.watch.metrics import Metrics
+from scripts import dashboards, reference
 from tests.deploy.prometheus import OF_SOURCES, QUERIES, Prometheus, chosen, prometheus
 from tests.waits import eventually
 from tests.worker.watch.test_metrics import report

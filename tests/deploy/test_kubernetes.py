@@ -13,8 +13,8 @@ import kubernetes_validate
 import pytest
 import yaml
 from kubeflow_spark_api.models import SparkV1beta2SparkApplication
-from scripts import chart, prometheus_rule
 
+from scripts import chart, prometheus_rule
 from tests.programs import program
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -16,11 +16,11 @@ from urllib.parse import urlsplit
 import boto3
 import pytest
 from botocore.config import Config
-from scripts import nginx_conf
 
 from frazil.stack.local import LocalStack
 from frazil.stack.nginx import whole
 from frazil.stack.ports import unused
+from scripts import nginx_conf
 from tests.programs import program
 from tests.waits import PATIENCE_S, eventually
 

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import yaml
-from scripts import reference
 
+from scripts import reference
 from tests.programs import program
 from tests.test_docs import anchors
 
