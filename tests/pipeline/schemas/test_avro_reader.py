@@ -156,7 +156,7 @@ def test_maps_with_other_keys_are_pairs() -> None:
         ({"type": "fixed", "name": "F", "size": 3}, b"ab", "a fixed has 3 bytes, and 2 are left"),
         ({"type": "array", "items": "int"}, b"\xfe\xff\xff\xff\xff\xff\xff\xff\xff\x01", "a block has 92233"),
         ({"type": "array", "items": "int"}, b"\x03\x04\x02", "a block has 2 elements, and 1 bytes are left"),
-        ({"type": "array", "items": "null"}, b"\xd2\x0f\x00", "a block has 1001 elements"),
+        ({"type": "array", "items": "null"}, b"\xa2\x9c\x01\x00", "a block has 10001 elements"),
         ({"type": "map", "values": "null"}, b"\x06\x00", "a block has 3 elements, and 1 bytes are left"),
         ({"type": "map", "values": "int"}, b"\x04\x02a\x02\x02b\x04\x02\x02a\x06\x00", "a map has a key twice"),
     ],
@@ -164,6 +164,26 @@ def test_maps_with_other_keys_are_pairs() -> None:
 def test_bytes_that_do_not_fit_are_refused(schema: Any, data: bytes, reason: str) -> None:
     with pytest.raises(UnfitRecord, match=reason):
         read(schema, data)
+
+
+def test_elements_that_take_next_to_no_bytes_are_counted_over_all_of_a_record() -> None:
+    nothing = [{"name": f"n{number}", "type": "null"} for number in range(200)]
+    wide = {"type": "record", "name": "Wide", "fields": nothing}
+    small = {"type": "record", "name": "Small", "fields": [*nothing, {"name": "b", "type": "boolean"}]}
+    thirty = b"\x3c" + b"\x00" * 31
+    for schema, block in ((wide, b"\x3c\x00"), (small, thirty)):
+        lists = {"type": "array", "items": {"type": "array", "items": schema}}
+        assert [len(one) for one in read(lists, b"\x02" + block + b"\x00")] == [30]
+        with pytest.raises(UnfitRecord, match="next to no bytes"):
+            read(lists, b"\x04" + block * 2 + b"\x00")
+    texts = [{"name": f"t{number}", "type": ["null", "string"], "default": None} for number in range(50)]
+    part = {"type": "record", "name": "Part", "fields": texts}
+    parts = [
+        {"name": "p0", "type": ["null", part]},
+        *({"name": f"p{n}", "type": ["null", "Part"]} for n in range(1, 50)),
+    ]
+    sparse = {"type": "record", "name": "Sparse", "fields": parts}
+    assert len(read({"type": "array", "items": sparse}, b"\xd0\x0f" + b"\x00" * 50_001)) == 1000
 
 
 def test_a_record_that_is_endless_by_its_schema() -> None:

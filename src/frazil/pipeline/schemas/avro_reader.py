@@ -1,13 +1,16 @@
 """Exact reading of Avro's binary encoding: one record to a value that JSON can have, as JsonConverter would write it.
 
-What a record costs is bounded by its size: nothing is made of a count before the bytes for it were seen.
+What a record costs is bounded by its size: nothing is made of a count before the bytes for it were seen, and elements
+that have more values than bytes are counted over all of a record.
 """
 
 from __future__ import annotations
 
 import math
 import struct
+import threading
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -17,8 +20,10 @@ from frazil.pipeline.schemas.connect import PLAIN, ConnectOptions, UnfitRecord
 
 Read = Callable[[bytes, int], tuple[Any, int]]
 
-_MOST_EMPTY = 1000
-"""Elements of an array that take no bytes."""
+_VALUES_PER_BYTE = 16
+"""Values that elements of arrays and maps may have, such as the fields of a record that are all null."""
+_FREE_VALUES = 10_000
+"""Values beyond these that they may have in one record."""
 _TWICE = "a map has a key twice"
 _float = struct.Struct("<f").unpack_from
 _double = struct.Struct("<d").unpack_from
@@ -30,13 +35,36 @@ def avro_reader(type_: AvroType, options: ConnectOptions = PLAIN) -> Callable[[b
     It gives texts, numbers, booleans, bytes, None, lists and dicts; a float that is no number is a text, a map whose
     keys are no texts a list of pairs. It raises UnfitRecord for bytes that are not what the schema says.
     """
-    return whole(Compiler(options).compile(type_))
+    compiler = Compiler(options)
+    return whole(compiler.compile(type_), compiler.allowance)
 
 
-def whole(read: Read) -> Callable[[bytes, int], Any]:
+class Allowance(threading.local):
+    """Values that the record which a thread reads may still have of elements that take next to no bytes."""
+
+    left = 0
+
+    def take(self, elements: int, values: int) -> None:
+        """Raises UnfitRecord when there are not as many left."""
+        self.left -= elements * values
+        if self.left < 0:
+            raise UnfitRecord(f"a block has {elements} elements of {values} values that take next to no bytes")
+
+
+@dataclass(frozen=True)
+class Size:
+    """What an element of an array or a map takes: so many bytes at least, and `values` of an allowance if any."""
+
+    smallest: int
+    values: int
+    allowance: Allowance
+
+
+def whole(read: Read, allowance: Allowance) -> Callable[[bytes, int], Any]:
     """Make a reader that is to reach the end of the bytes, and says what is wrong with them."""
 
     def checked(data: bytes, start: int) -> Any:
+        allowance.left = _FREE_VALUES
         try:
             value, end = read(data, start)
         except (IndexError, struct.error):
@@ -136,6 +164,8 @@ class Compiler:
         self._options = options
         self._records: dict[int, Read] = {}
         self._sizes: dict[int, int] = {}
+        self._values: dict[int, int] = {}
+        self.allowance = Allowance()
 
     def compile(self, type_: AvroType) -> Read:
         kind = type_.kind
@@ -150,13 +180,30 @@ class Compiler:
         if kind == "record":
             return self._record(type_)
         assert type_.inner is not None  # noqa: S101 - arrays and maps have one
-        smallest = self.smallest(type_.inner)
+        size = self.size(type_.inner, type_.inner, key=kind == "map")
         if kind == "map":
-            return read_map(self.compile(type_.inner), smallest + 1)
+            return read_map(self.compile(type_.inner), size)
         if type_.inner.is_map_entry:
             (_, key, _), (_, value, _) = type_.inner.fields
-            return read_pairs(self.compile(key), self.compile(value), smallest, as_object=key.kind == "string")
-        return read_array(self.compile(type_.inner), smallest)
+            return read_pairs(self.compile(key), self.compile(value), size, as_object=key.kind == "string")
+        return read_array(self.compile(type_.inner), size)
+
+    def size(self, written: AvroType, wanted: AvroType, *, key: bool) -> Size:
+        """What elements of a type take that are read as another one, those of a map with a `key` each."""
+        values = self._excess(wanted) - _VALUES_PER_BYTE * key
+        return Size(self.smallest(written) + key, max(values, 0), self.allowance)
+
+    def _excess(self, type_: AvroType) -> int:
+        """The most values that one can have beyond those that its bytes allow, without those in arrays and maps."""
+        if type_.kind == "union":
+            names = 0 if is_plain_union(type_, flatten=self._options.flatten) else len(type_.branches)
+            return names + max(map(self._excess, type_.branches), default=0) - _VALUES_PER_BYTE
+        if type_.kind != "record":
+            return 1 - _VALUES_PER_BYTE * self.smallest(type_)
+        if id(type_) not in self._values:
+            self._values[id(type_)] = 1  # what it is while it is inside of itself
+            self._values[id(type_)] = 1 + sum(self._excess(member) for _, member, _ in type_.fields)
+        return self._values[id(type_)]
 
     def smallest(self, type_: AvroType) -> int:
         """The fewest bytes that a value takes."""
@@ -229,23 +276,24 @@ def _enum(symbols: tuple[str, ...]) -> Read:
     return read
 
 
-def _block(data: bytes, at: int, smallest: int, seen: int) -> tuple[int, int]:
+def _block(data: bytes, at: int, size: Size) -> tuple[int, int]:
     """The number of elements in the next block, 0 at the end."""
     count, at = read_long(data, at)
     if count < 0:
         count = -count
         _, at = read_long(data, at)  # bytes of the block, for readers that pass over it
-    most = (len(data) - at) // smallest if smallest else _MOST_EMPTY - seen
-    if count > most:
+    if size.smallest and count > (len(data) - at) // size.smallest:
         raise UnfitRecord(f"a block has {count} elements, and {len(data) - at} bytes are left")
+    if size.values:
+        size.allowance.take(count, size.values)
     return count, at
 
 
-def read_array(element: Read, smallest: int) -> Read:
+def read_array(element: Read, size: Size) -> Read:
     def read(data: bytes, at: int) -> tuple[list[Any], int]:
         values: list[Any] = []
         while True:
-            count, at = _block(data, at, smallest, len(values))
+            count, at = _block(data, at, size)
             if not count:
                 return values, at
             for _ in range(count):
@@ -255,12 +303,12 @@ def read_array(element: Read, smallest: int) -> Read:
     return read
 
 
-def read_map(element: Read, smallest: int) -> Read:
+def read_map(element: Read, size: Size) -> Read:
     def read(data: bytes, at: int) -> tuple[dict[str, Any], int]:
         values: dict[str, Any] = {}
         entries = 0
         while True:
-            count, at = _block(data, at, smallest, 0)
+            count, at = _block(data, at, size)
             if not count:
                 if len(values) < entries:
                     raise UnfitRecord(_TWICE)
@@ -273,13 +321,13 @@ def read_map(element: Read, smallest: int) -> Read:
     return read
 
 
-def read_pairs(key: Read, value: Read, smallest: int, *, as_object: bool) -> Read:
+def read_pairs(key: Read, value: Read, size: Size, *, as_object: bool) -> Read:
     def pair(data: bytes, at: int) -> tuple[tuple[Any, Any], int]:
         name, at = key(data, at)
         found, at = value(data, at)
         return (name, found), at
 
-    several = read_array(pair, smallest)
+    several = read_array(pair, size)
 
     def read(data: bytes, at: int) -> tuple[Any, int]:
         pairs, at = several(data, at)

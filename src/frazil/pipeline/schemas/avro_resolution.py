@@ -47,17 +47,19 @@ def resolving_reader(
 
     `wanted` is not inside of itself. It raises UnfitRecord for each record when the schemas do not go together.
     """
+    resolver = _Resolver(options)
     try:
-        read = _Resolver(options).resolve(written, wanted)
+        read = resolver.resolve(written, wanted)
     except _Mismatch as error:
         read = _refused(str(error))
-    return whole(read)
+    return whole(read, resolver.allowance)
 
 
 class _Resolver:
     def __init__(self, options: ConnectOptions) -> None:
         self._options = options
         self._alone = Compiler(options)
+        self.allowance = self._alone.allowance
 
     def resolve(self, written: AvroType, wanted: AvroType) -> Read:
         if written.kind == "union":
@@ -75,18 +77,18 @@ class _Resolver:
             raise _Mismatch(f"{_shown(written)} is not {_shown(wanted)}")
         if written.inner is None or wanted.inner is None:
             return self._alone.compile(wanted)
-        smallest = self._alone.smallest(written.inner)
+        size = self._alone.size(written.inner, wanted.inner, key=wanted.kind == "map")
         if wanted.kind == "map":
-            return read_map(self._lazily(written.inner, wanted.inner), smallest + 1)
+            return read_map(self._lazily(written.inner, wanted.inner), size)
         if not wanted.inner.is_map_entry:
-            return read_array(self._lazily(written.inner, wanted.inner), smallest)
+            return read_array(self._lazily(written.inner, wanted.inner), size)
         if not written.inner.is_map_entry:
             raise _Mismatch("an array is no map")
         key, value = (
             self._lazily(one, other)
             for (_, one, _), (_, other, _) in zip(written.inner.fields, wanted.inner.fields, strict=True)
         )
-        return read_pairs(key, value, smallest, as_object=wanted.inner.fields[0][1].kind == "string")
+        return read_pairs(key, value, size, as_object=wanted.inner.fields[0][1].kind == "string")
 
     def _lazily(self, written: AvroType, wanted: AvroType) -> Read:
         """Resolve a type of which a record may have no value: what does not go together fails with the first one."""
