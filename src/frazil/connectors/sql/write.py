@@ -12,7 +12,7 @@ import pyarrow as pa
 from frazil.connectors.sql.columns import shape_of
 from frazil.connectors.sql.scan import PLACE_TYPE, Scanned
 from frazil.connectors.sql.statement import PLACE
-from frazil.errors import TerminalError
+from frazil.errors import ConfigError, TerminalError
 from frazil.pipeline.computed import Computed, Places
 from frazil.pipeline.convert.origins import with_origins, without_origins
 from frazil.pipeline.offsets import TopicPartition
@@ -48,9 +48,15 @@ class Write:
 
 
 def places_of_rows(rows: pa.Table) -> Places:
-    """The places of the records that rows are from."""
+    """The places of the records that rows are from. Raises ConfigError where a function of Python took them away."""
     place = rows.column(PLACE).combine_chunks()
-    return Places(*(place.field(name).to_numpy().astype(np.int64) for name in PLACE_TYPE.names))
+    offsets = place.flatten()
+    if any(each.null_count for each in offsets):
+        raise ConfigError(
+            f"frazil.python gives rows with null in their column {PLACE}, which tells the record that a row is from. "
+            "Nothing of the batch was stored. Let the function keep the column as it is"
+        )
+    return Places(*(each.to_numpy().astype(np.int64) for each in offsets))
 
 
 def places_of_none(count: int, batch: int = 0) -> Places:
