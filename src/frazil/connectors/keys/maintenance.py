@@ -17,7 +17,16 @@ def _interval(value: Value) -> str | None:
     return at_least(_SHORTEST_MS)(value) and f"Value must be 0 (off) or at least {_SHORTEST_MS}"
 
 
+BY_NEED = "frazil.maintenance.by-need"
+
 MAINTENANCE_KEYS: tuple[Key, ...] = (
+    Key(
+        BY_NEED,
+        "BOOLEAN",
+        "Whether commits of changes to a merge-on-read table compact what readers pay for: many small files, and data "
+        "files of which a quarter is deleted.",
+        default=True,
+    ),
     Key(
         _INTERVAL,
         "LONG",

@@ -25,7 +25,7 @@ from frazil.pipeline.task import MAX_WAITING_BYTES
 from frazil.pipeline.versions import last_versions
 
 _CHUNK_ROWS = 1 << 20
-_NOTHING: Codes = np.zeros(0, np.int64)
+NOTHING: Codes = np.zeros(0, np.int64)
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ class Candidate:
     file: DataFile
     deletes: Sequence[DataFile] = ()
     positions: Codes | None = None
-    gone: Codes = field(default_factory=lambda: _NOTHING)
+    gone: Codes = field(default_factory=lambda: NOTHING)
 
 
 def with_gone(io: FileIO, candidates: Sequence[Candidate]) -> list[Candidate]:
@@ -60,7 +60,7 @@ def with_gone(io: FileIO, candidates: Sequence[Candidate]) -> list[Candidate]:
         replace(
             each,
             deletes=(),
-            gone=np.unique(np.concatenate([_NOTHING, *map(np.asarray, gone.get(each.file.file_path, ()))])),
+            gone=np.unique(np.concatenate([NOTHING, *map(np.asarray, gone.get(each.file.file_path, ()))])),
         )
         for each in candidates
     ]
@@ -93,6 +93,12 @@ def search(what: Search, candidate: Candidate) -> Found:
     """Look through one data file. Raises ServiceUnavailable when the store fails, ConfigError when it refuses."""
     with _reading(candidate.file.file_path):
         return _search(what, candidate)
+
+
+def write_again(rows: DataFileWriter, candidates: Sequence[Candidate]) -> list[DataFile]:
+    """Write what is not gone of data files of a partition as one file; raises as `search` does."""
+    with _reading(candidates[0].file.file_path):
+        return _written(rows, candidates)
 
 
 def look_up(what: Lookup, candidate: Candidate) -> pa.Table:
@@ -152,14 +158,20 @@ def _search(what: Search, candidate: Candidate) -> Found:
         return Found(positions, emptied=True)
     if not what.rewrite:
         return Found(positions)
-    writer = what.rows.open()
+    left = replace(candidate, gone=np.concatenate([candidate.gone, positions]))
+    return Found(positions, files=_written(what.rows, [left]))
+
+
+def _written(rows: DataFileWriter, candidates: Sequence[Candidate]) -> list[DataFile]:
+    metadata, io = _metadata(rows.metadata_json), _access(rows.io_properties)
+    writer = rows.open()
     schema = arrow_schema(struct_of(metadata.schema()))
-    without = _chunks(np.concatenate([candidate.gone, positions]))
-    for batch in file_batches(metadata, io, metadata.schema(), candidate.file, without):
-        writer.add(pa.Table.from_batches([batch]).cast(schema))
-        while writer.waiting_bytes > MAX_WAITING_BYTES:
-            writer.encode_largest()
-    return Found(positions, files=writer.close())
+    for each in candidates:
+        for batch in file_batches(metadata, io, metadata.schema(), each.file, _chunks(each.gone)):
+            writer.add(pa.Table.from_batches([batch]).cast(schema))
+            while writer.waiting_bytes > MAX_WAITING_BYTES:
+                writer.encode_largest()
+    return writer.close()
 
 
 def _chunks(positions: Codes) -> list[pa.ChunkedArray]:
@@ -170,7 +182,7 @@ def _chunks(positions: Codes) -> list[pa.ChunkedArray]:
 def _matching(what: Search | Lookup, metadata: TableMetadata, io: PyArrowFileIO, file: DataFile) -> Codes:
     """Positions of all rows with one of the keys, deleted ones too."""
     schema = metadata.schema().select(*(".".join(path) for path in what.paths))
-    found: list[Codes] = [_NOTHING]
+    found: list[Codes] = [NOTHING]
     first = 0
     for chunk in _in_chunks(file_batches(metadata, io, schema, file)):
         codes = what.keys.find(columns_of(chunk, what.paths))

@@ -29,8 +29,10 @@ from pyiceberg.types import (
 )
 
 from frazil.connectors.iceberg.changes.changes import FILE, POSITION
+from frazil.connectors.iceberg.changes.compaction import Live, compaction
 from frazil.connectors.iceberg.changes.deletes import write_deletes
 from frazil.connectors.iceberg.changes.match import (
+    NOTHING,
     Candidate,
     Found,
     Lookup,
@@ -39,6 +41,7 @@ from frazil.connectors.iceberg.changes.match import (
     no_rows,
     search,
     with_gone,
+    write_again,
 )
 from frazil.connectors.iceberg.changes.replace import Replacement, stage_replacement
 from frazil.connectors.iceberg.table.write import DataFileWriter
@@ -48,8 +51,11 @@ from frazil.pipeline.gaps import WantedRows
 from frazil.pipeline.keys import Codes, Keys
 
 MERGE_MODE = "write.merge.mode"
+COMPACTED = "frazil.compacted"
+"""Files that a commit has made into fewer, beside its changes."""
 _MODES = ("copy-on-write", "merge-on-read")
 
+_Name = tuple[str, frozenset[str]]
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
@@ -89,18 +95,23 @@ class Merge:
         paths: tuple[Path, ...],
         writer_for: Callable[[Table], DataFileWriter],
         run: RunTasks,
+        *,
+        compacts: bool = False,
     ) -> None:
         """`files` are new, and have rows `lost` that are not to be; other rows with one of the `keys` go.
 
-        `writer_for` gives the writer of a table's files.
+        `writer_for` gives the writer of a table's files. With `compacts` a merge-on-read table is compacted by need.
         """
+        self._compacts = compacts
         self._paths = paths
         self._writer_for = writer_for
         self._run = run
         self._new = files
         self._keys = keys
         self._lost = lost
-        self._found: dict[tuple[str, frozenset[str]], tuple[DataFile, Found | None]] = {}
+        self._found: dict[_Name, tuple[DataFile, Found | None]] = {}
+        self._gone: dict[_Name, int] = {}
+        self._again: dict[frozenset[_Name], list[DataFile]] = {}
 
     def stage(self, transaction: Transaction, table: Table, branch: str, summary: Mapping[str, str]) -> None:
         """Add the snapshot to a transaction on `table`.
@@ -115,7 +126,7 @@ class Merge:
         old = candidates(table, branch)
         new = [Candidate(file, (), self._lost[file.file_path]) for file in self._new if file.file_path in self._lost]
         self._search(table, [*old, *new], rewrite=rewrite)
-        return self._replacement(table, old, new)
+        return self._replacement(table, old, new, compacts=self._compacts and not rewrite)
 
     def _search(self, table: Table, candidates: Sequence[Candidate], *, rewrite: bool) -> None:
         """Look through the files that were not looked through before."""
@@ -130,26 +141,50 @@ class Merge:
             else:
                 todo.append(candidate)
         what = Search(self._writer_for(table), self._paths, self._keys, rewrite)
-        looked = self._run(partial(search, what), with_gone(table.io, todo))
-        for candidate, found in zip(todo, looked, strict=True):
+        ready = with_gone(table.io, todo)
+        for candidate, each, found in zip(todo, ready, self._run(partial(search, what), ready), strict=True):
+            self._gone[_name(candidate)] = len(each.gone)
             self._found[_name(candidate)] = candidate.file, found if len(found.positions) else None
 
-    def _replacement(self, table: Table, old: Sequence[Candidate], new: Sequence[Candidate]) -> Replacement:
+    def _replacement(
+        self, table: Table, old: Sequence[Candidate], new: Sequence[Candidate], *, compacts: bool
+    ) -> Replacement:
         added = {file.file_path: file for file in self._new}
         removed: list[DataFile] = []
         marked: list[tuple[DataFile, Codes]] = []
         rewritten: list[DataFile] = []
+        live: list[Live] = []
         for candidate in (*old, *new):
             file, found = self._found[_name(candidate)]
-            if found is None:
-                continue
-            if not (found.files or found.emptied):
-                marked.append((file, found.positions))
-                continue
-            if added.pop(file.file_path, None) is None:
-                removed.append(file)
-            rewritten += found.files
-        return Replacement(removed, [*added.values(), *rewritten], write_deletes(table, marked))
+            positions = NOTHING if found is None else found.positions
+            if found is not None and (found.files or found.emptied):
+                if added.pop(file.file_path, None) is None:
+                    removed.append(file)
+                rewritten += found.files
+            elif compacts and file.file_path not in added:
+                live.append(Live(candidate, positions, self._gone.get(_name(candidate), 0)))
+            elif len(positions):
+                marked.append((file, positions))
+        if not compacts:
+            return Replacement(removed, [*added.values(), *rewritten], write_deletes(table, marked))
+        done = compaction(table, old, live, partial(self._write_again, table))
+        told = f"{len(done.removed)} data files to {len(done.added)}, {len(done.positions)} delete files"
+        return Replacement(
+            [*removed, *done.removed],
+            [*added.values(), *done.added],
+            write_deletes(table, [*marked, *done.marked]),
+            done.positions,
+            {COMPACTED: told} if done.removed or done.positions else {},
+        )
+
+    def _write_again(self, table: Table, groups: Sequence[Sequence[Candidate]]) -> list[DataFile]:
+        """Write groups of data files again, those alone that were not written in an attempt before."""
+        rows = self._writer_for(table)
+        names = [frozenset(map(_name, group)) for group in groups]
+        todo = {name: group for name, group in zip(names, groups, strict=True) if name not in self._again}
+        written = self._run(partial(write_again, rows), list(todo.values())) if todo else []
+        self._again |= dict(zip(todo, written, strict=True))
+        return [file for name in names for file in self._again[name]]
 
 
 def look_up_all(
@@ -197,7 +232,7 @@ def candidates(table: Table, branch: str) -> list[Candidate]:
     return [Candidate(task.file, tuple(task.delete_files)) for task in tasks]
 
 
-def _name(candidate: Candidate) -> tuple[str, frozenset[str]]:
+def _name(candidate: Candidate) -> _Name:
     """Key of a result: files never change, but delete files may come to them."""
     return candidate.file.file_path, frozenset(file.file_path for file in candidate.deletes)
 

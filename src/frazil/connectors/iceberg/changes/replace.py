@@ -1,18 +1,16 @@
 """A snapshot that takes data files out, brings new ones and marks rows of others as deleted, all at once."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from pyiceberg.io import FileIO
 from pyiceberg.manifest import (
     DataFile,
     ManifestContent,
     ManifestEntry,
-    ManifestEntryStatus,
     ManifestFile,
     ManifestWriterV2,
 )
-from pyiceberg.partitioning import PartitionSpec
 from pyiceberg.table import Transaction
 from pyiceberg.table.snapshots import Operation
 from pyiceberg.table.update.snapshot import _OverwriteFiles
@@ -20,11 +18,16 @@ from pyiceberg.table.update.snapshot import _OverwriteFiles
 
 @dataclass(frozen=True)
 class Replacement:
-    """Files that a snapshot changes: data files `removed` and `added`, and position delete files `deletes`."""
+    """Files that a snapshot changes: data files `removed` and `added`, and position delete files.
+
+    Of these `deletes` are new and `undone` go; `told` is for the snapshot's summary.
+    """
 
     removed: Sequence[DataFile] = ()
     added: Sequence[DataFile] = ()
     deletes: Sequence[DataFile] = ()
+    undone: Sequence[DataFile] = ()
+    told: Mapping[str, str] = field(default_factory=dict)
 
 
 def stage_replacement(
@@ -34,7 +37,7 @@ def stage_replacement(
 
     Raises pyiceberg's ValidationException when a removed file is not in the branch.
     """
-    producer = _ReplaceFiles(transaction, io, branch, summary, change.deletes)
+    producer = _ReplaceFiles(transaction, io, branch, summary, change)
     for file in change.removed:
         producer.delete_data_file(file)
     for file in change.added:
@@ -46,32 +49,44 @@ class _ReplaceFiles(_OverwriteFiles):
     """PyIceberg's overwrite, with delete files, which it can read but not write yet."""
 
     def __init__(
-        self, transaction: Transaction, io: FileIO, branch: str, summary: Mapping[str, str], deletes: Sequence[DataFile]
+        self, transaction: Transaction, io: FileIO, branch: str, summary: Mapping[str, str], change: Replacement
     ) -> None:
-        super().__init__(Operation.OVERWRITE, transaction, io, branch=branch, snapshot_properties=dict(summary))
-        self._deletes = deletes
+        told = {**summary, **change.told}
+        super().__init__(Operation.OVERWRITE, transaction, io, branch=branch, snapshot_properties=told)
+        self._change = change
 
     def _manifests(self) -> list[ManifestFile]:
-        """The summary is made after the manifests, and counts all files that are added."""
+        """The summary is made after the manifests, and counts all files that are added or removed."""
         manifests = super()._manifests()
-        for spec_id in sorted({file.spec_id for file in self._deletes}):
-            of_spec = [file for file in self._deletes if file.spec_id == spec_id]
-            manifests.append(self._delete_manifest(self.spec(spec_id), of_spec))
-        self._added_data_files = [*self._added_data_files, *self._deletes]
+        self._added_data_files = [*self._added_data_files, *self._change.deletes]
+        self._deleted_data_files = {*self._deleted_data_files, *self._change.undone}
         return manifests
 
-    def _delete_manifest(self, spec: PartitionSpec, files: Sequence[DataFile]) -> ManifestFile:
-        output = self.new_manifest_output()
+    def _process_manifests(self, manifests: list[ManifestFile]) -> list[ManifestFile]:
+        """Write manifests of delete files, and leave out those that only tell what earlier snapshots have removed."""
+        undone = set(self._change.undone)
+        specs = {file.spec_id for file in (*self._change.deletes, *undone)}
+        before: dict[int, list[ManifestEntry]] = {spec_id: [] for spec_id in specs}
+        kept = []
+        for manifest in manifests:
+            if undone and manifest.content == ManifestContent.DELETES and manifest.partition_spec_id in specs:
+                entries = manifest.fetch_manifest_entry(self._io)
+                if not undone.isdisjoint(entry.data_file for entry in entries):
+                    before[manifest.partition_spec_id] += entries
+                    continue
+            own = manifest.added_snapshot_id == self._snapshot_id
+            if own or manifest.has_added_files() or manifest.has_existing_files():
+                kept.append(manifest)
+        return [*kept, *(self._delete_manifest(spec_id, before[spec_id], undone) for spec_id in sorted(specs))]
+
+    def _delete_manifest(self, spec_id: int, before: Sequence[ManifestEntry], undone: set[DataFile]) -> ManifestFile:
+        output, spec = self.new_manifest_output(), self.spec(spec_id)
         with _DeleteManifestWriter(spec, self.schema(), output, self._snapshot_id, self._compression) as writer:
-            for file in files:
-                entry = ManifestEntry.from_args(
-                    status=ManifestEntryStatus.ADDED,
-                    snapshot_id=self._snapshot_id,
-                    sequence_number=None,
-                    file_sequence_number=None,
-                    data_file=file,
-                )
-                writer.add(entry)
+            for file in self._change.deletes:
+                if file.spec_id == spec_id:
+                    writer.add(ManifestEntry.from_args(snapshot_id=self._snapshot_id, data_file=file))
+            for entry in before:
+                (writer.delete if entry.data_file in undone else writer.existing)(entry)
         return writer.to_manifest_file()
 
 

@@ -73,7 +73,9 @@ class RowLevelOperation(Append):
         if not batch.changes:
             target.commit(table, floor, batch)
             return
-        merge = Merge(batch.files, *sorted_out(batch.changes), keys, partial(file_writer, self.config), self._spread)
+        writer_for = partial(file_writer, self.config)
+        new = batch.files, *sorted_out(batch.changes)
+        merge = Merge(*new, keys, writer_for, self._spread, compacts=self.config.compacts)
         target.commit(table, floor, batch, merge.stage)
 
     def _keys(self, table: Table) -> tuple[Path, ...]:

@@ -22,7 +22,7 @@ from frazil.connectors.iceberg.config.table_rules import (
 from frazil.connectors.keys.framework import (
     check_sink,
 )
-from frazil.connectors.keys.maintenance import MaintenanceConfig, maintenance_config
+from frazil.connectors.keys.maintenance import BY_NEED, MaintenanceConfig, maintenance_config
 from frazil.connectors.keys.sink_config import SinkConfig, sink_fields
 from frazil.connectors.keys.sink_definition import sink_definition
 from frazil.declare.converters import (
@@ -129,6 +129,7 @@ class IcebergSinkConfig(SinkConfig):
     legacy_conversion: bool = False
     row_changes: RowChanges | None = None
     maintenance: MaintenanceConfig | None = None
+    compacts: bool = True
 
     def branch_of(self, table: str) -> str:
         """The branch to commit to."""
@@ -268,4 +269,5 @@ def typed_config(config: Mapping[str, str], parsed: Parsed) -> IcebergSinkConfig
         legacy_conversion=parsed.text("frazil.conversion.mode") == "legacy",
         row_changes=changes,
         maintenance=maintenance_config(parsed),
+        compacts=parsed.flag(BY_NEED),
     )
