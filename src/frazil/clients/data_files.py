@@ -55,12 +55,12 @@ _read_deletes = pyarrow._read_deletes  # noqa: SLF001
 
 
 def _deletes_by_file(io: FileIO, data_file: DataFile) -> dict[str, pa.ChunkedArray]:
-    """PyIceberg's positions by data file, which looks through all of them for each data file that they name."""
+    """PyIceberg's positions by data file, which makes a text of each path and looks through all for each data file."""
     if data_file.file_format != FileFormat.PARQUET:
         return _read_deletes(io, data_file)
     with io.new_input(data_file.file_path).open() as stream:
-        table = pq.read_table(stream, columns=["file_path", "pos"])
-    paths = table.column("file_path").cast(pa.string()).combine_chunks().dictionary_encode()
+        table = pq.read_table(stream, columns=["file_path", "pos"], read_dictionary=["file_path"])
+    paths = table.column("file_path").unify_dictionaries().combine_chunks()
     codes, positions = paths.indices.to_numpy(), table.column("pos").to_numpy()
     order = np.argsort(codes, kind="stable")
     parts = np.split(positions[order], np.flatnonzero(np.diff(codes[order])) + 1)

@@ -23,8 +23,8 @@ MAINTENANCE_KEYS: tuple[Key, ...] = (
     Key(
         BY_NEED,
         "BOOLEAN",
-        "Whether commits of changes to a merge-on-read table compact what readers pay for: many small files, and data "
-        "files of which a quarter is deleted.",
+        "Whether commits of changes to a merge-on-read table compact what readers pay for: small files, and data files "
+        "of which many rows are deleted.",
         default=True,
     ),
     Key(

@@ -37,7 +37,8 @@ from pyiceberg.types import (
 )
 
 from frazil.connectors.iceberg.changes.changes import ChangeFileWriter
-from frazil.connectors.iceberg.changes.merge import MERGE_MODE, Merge, look_up_all, rewrites, sorted_out
+from frazil.connectors.iceberg.changes.merge import COMPACTED, MERGE_MODE, Merge, look_up_all, rewrites, sorted_out
+from frazil.connectors.iceberg.changes.need import FEWEST
 from frazil.connectors.iceberg.table.commit import COMMIT_ID, OFFSETS, Commit, TableBranch
 from frazil.connectors.iceberg.table.schema import struct_of
 from frazil.connectors.iceberg.table.write import DataFileWriter
@@ -131,7 +132,16 @@ def written(
 class Applier:
     """Applies changes as a worker does that does nothing else."""
 
-    def __init__(self, table: Table, keys: tuple[Path, ...] = (("id",),), branch: str = "main") -> None:
+    def __init__(
+        self,
+        table: Table,
+        keys: tuple[Path, ...] = (("id",),),
+        branch: str = "main",
+        *,
+        me: str = ME,
+        compacts: bool = False,
+    ) -> None:
+        self.me, self.compacts = me, compacts
         self.target = TableBranch(table.catalog, ".".join(table.name()), branch)
         self.keys = keys
         self.offset = 0
@@ -139,11 +149,11 @@ class Applier:
     def prepare(self, *tasks: Sequence[Change]) -> Callable[[], None]:
         """The commit of a run, with the table as it is now."""
         table = self.target.load()
-        floor = self.target.floor(table, ME)
-        merge = Merge(*written(table, tasks, self.keys), self.keys, writer_for, here)
+        floor = self.target.floor(table, self.me)
+        merge = Merge(*written(table, tasks, self.keys), self.keys, writer_for, here, compacts=self.compacts)
         self.offset += sum(map(len, tasks))
         batch = Commit(
-            ME, (), {("t", 0): 0}, {("t", 0): self.offset}, KafkaIdentity("c", {"t": "i"}), 1_684_408_953_007
+            self.me, (), {("t", 0): 0}, {("t", 0): self.offset}, KafkaIdentity("c", {"t": "i"}), 1_684_408_953_007
         )
         return lambda: self.target.commit(table, floor, batch, merge.stage)
 
@@ -531,3 +541,47 @@ def test_files_of_an_older_partition_spec(make_table: MakeTable, mode: str) -> N
     apply([put(id=3, name="new", city="Graz")])
     assert people(table) == {0: "old", 1: "new", 3: "new", 4: "old", 5: "old"}
     assert table.refresh().scan(row_filter="name == 'new'").count() == 2
+
+
+def test_a_table_under_constant_change_keeps_few_files(make_table: MakeTable) -> None:
+    """Each commit compacts what needs it, and the rows are those of a dictionary all the time."""
+    chance = random.Random(7)
+    table = make_table(PEOPLE, BY_CITY, {MERGE_MODE: "merge-on-read"})
+    apply = Applier(table, compacts=True)
+    apply([put(id=i, name="first", city=chance.choice(["Graz", "Linz"])) for i in range(200)])
+    expected = dict.fromkeys(range(200), "first")
+    for number in range(14):
+        keys = chance.sample(range(200), 12)
+        changes = [put(id=key, name=f"{number}", city=chance.choice(["Graz", "Linz"])) for key in keys[:10]]
+        apply([*changes, *(delete(id=key) for key in keys[10:])])
+        expected |= dict.fromkeys(keys[:10], f"{number}")
+        expected = {key: name for key, name in expected.items() if key not in keys[10:]}
+        assert people(table) == expected
+        assert len(data_files(table)) <= 14
+        assert len(delete_files(table)) <= 8
+    summaries = [snapshot.summary for snapshot in table.refresh().snapshots()]
+    assert any(summary is not None and COMPACTED in summary for summary in summaries)
+    head = table.current_snapshot()
+    assert head is not None
+    assert head.summary is not None
+    manifests = head.manifests(table.io)
+    live = [entry.data_file for one in manifests for entry in one.fetch_manifest_entry(table.io)]
+    counted = {int(head.summary[name] or 0) for name in ("total-data-files", "total-delete-files")}
+    assert counted == {len(data_files(table)), sum(file.content != DataFileContent.DATA for file in live)}
+    assert sum(file.content == DataFileContent.DATA for file in live) == len(data_files(table))
+    records, positions = (int(head.summary[f"total-{name}"] or 0) for name in ("records", "position-deletes"))
+    assert records - positions == len(expected)
+
+
+def test_a_foreign_commit_beside_a_compaction(make_table: MakeTable) -> None:
+    table = make_table(PEOPLE, properties={MERGE_MODE: "merge-on-read"})
+    apply = Applier(table, compacts=True)
+    for number in range(FEWEST + 1):
+        apply([put(id=i, name=f"{number}") for i in range(number, number + 3)])
+    expected = people(table)
+    commit_it = apply.prepare([put(id=1, name="new"), put(id=7, name="new")])
+    other = Applier(table, branch="main", me="other")
+    other([put(id=2, name="foreign"), delete(id=3)])
+    commit_it()
+    del expected[3]
+    assert people(table) == expected | {1: "new", 2: "foreign", 7: "new"}

@@ -47,7 +47,7 @@ def _write(table: Table, group: Sequence[tuple[DataFile, Codes]]) -> DataFile:
     positions = np.concatenate([np.sort(positions) for _, positions in group])
     content = pa.table([pa.array(paths).take(names), pa.array(positions)], schema=_SCHEMA)
     buffer = pa.BufferOutputStream()
-    pq.write_table(content, buffer, compression="zstd")
+    pq.write_table(content, buffer, compression="zstd", use_dictionary=["file_path"])
     data = buffer.getvalue()
     location = table.location_provider().new_data_location(f"00000-0-{uuid.uuid4()}-deletes.parquet")
     _store(table.io, location, data)

@@ -10,7 +10,9 @@ from typing import TypeVar
 
 FEWEST = 4
 """Files of a partition that are worth to become one."""
-SHARE = 0.25
+FEWEST_POSITIONS = 2
+"""Files of positions that are worth to become one, with that of the commit."""
+SHARE = 0.15
 """Share of deleted rows from which on a data file is written again without them."""
 MOST_BYTES = 128 << 20
 """Most bytes of small files in one, and of all files that one commit writes again where these are several."""
@@ -58,7 +60,7 @@ def needed(files: Sequence[Stored], positions: Sequence[Positions], marked: froz
     left = [each for each in positions if each.path not in folded]
     for place, of_place in _by_place(left, lambda each: each.place).items():
         new = [0] if place in marked else []
-        count = run([*new, *sorted(each.rows for each in of_place)], FEWEST) - len(new)
+        count = run([*new, *sorted(each.rows for each in of_place)], FEWEST_POSITIONS) - len(new)
         folded |= {each.path for each in sorted(of_place, key=lambda each: each.rows)[: max(count, 0)]}
     return Need([[file.path for file in group] for group in groups], frozenset(folded))
 
