@@ -15,6 +15,8 @@ from pyiceberg.transforms import IdentityTransform
 from pyiceberg.types import LongType, NestedField, StringType
 
 from frazil.clients.kafka import offsets as kafka_offsets
+from frazil.connectors.iceberg.changes.merge import COMPACTED
+from frazil.connectors.iceberg.changes.need import FEWEST
 from frazil.connectors.iceberg.tools.publish import publish
 from frazil.errors import ConfigError
 from tests.harness import Pipe, Worker, messages
@@ -79,6 +81,21 @@ def test_each_record_replaces_the_row_with_its_key(worker: Worker, users: Pipe, 
     eventually(lambda: names(users) == expected | {0: "third", 2: "third"})
     assert users.lag() == 0
     assert json.loads(users.summary()["frazil.offsets"])[users.name]
+
+
+@pytest.mark.parametrize("by_need", ["true", "false"])
+def test_a_table_that_changes_all_the_time_is_compacted_by_need(worker: Worker, users: Pipe, by_need: str) -> None:
+    users.table().transaction().set_properties({"write.merge.mode": "merge-on-read"}).commit_transaction()
+    keys = UPSERT | {"frazil.maintenance.by-need": by_need}
+    worker.client.put_config(users.connector, users.config() | keys)
+    expected: dict[int, str] = {}
+    for number in range(FEWEST + 3):
+        changed = range(number, 40, 1 + number)
+        users.send([user(n, f"{number}") for n in changed], partition=0)
+        expected |= dict.fromkeys(changed, f"{number}")
+        eventually(lambda expected=expected: names(users) == expected)  # type: ignore[misc]
+    compacted = [snapshot.summary.get(COMPACTED) for snapshot in users.table().snapshots() if snapshot.summary]
+    assert any(compacted) == (by_need == "true")
 
 
 def debezium(operation: str, before: Mapping[str, Any] | None, after: Mapping[str, Any] | None) -> bytes:
