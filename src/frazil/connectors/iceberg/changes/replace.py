@@ -15,6 +15,8 @@ from pyiceberg.table import Transaction
 from pyiceberg.table.snapshots import Operation
 from pyiceberg.table.update.snapshot import _OverwriteFiles
 
+_SMALL_BYTES = 64 << 10
+
 
 @dataclass(frozen=True)
 class Replacement:
@@ -63,15 +65,16 @@ class _ReplaceFiles(_OverwriteFiles):
         return manifests
 
     def _process_manifests(self, manifests: list[ManifestFile]) -> list[ManifestFile]:
-        """Write manifests of delete files, and leave out those that only tell what earlier snapshots have removed."""
+        """Write manifests of delete files, small ones as one, and leave out those that tell of removals alone."""
         undone = set(self._change.undone)
         specs = {file.spec_id for file in (*self._change.deletes, *undone)}
         before: dict[int, list[ManifestEntry]] = {spec_id: [] for spec_id in specs}
         kept = []
         for manifest in manifests:
-            if undone and manifest.content == ManifestContent.DELETES and manifest.partition_spec_id in specs:
+            if manifest.content == ManifestContent.DELETES and manifest.partition_spec_id in specs:
                 entries = manifest.fetch_manifest_entry(self._io)
-                if not undone.isdisjoint(entry.data_file for entry in entries):
+                small = manifest.manifest_length <= _SMALL_BYTES
+                if small or not undone.isdisjoint(entry.data_file for entry in entries):
                     before[manifest.partition_spec_id] += entries
                     continue
             own = manifest.added_snapshot_id == self._snapshot_id
