@@ -8,11 +8,11 @@ from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
-FEWEST = 4
+FEWEST = 3
 """Files of a partition that are worth to become one."""
 FEWEST_POSITIONS = 2
 """Files of positions that are worth to become one, with that of the commit."""
-SHARE = 0.15
+SHARE = 0.1
 """Share of deleted rows from which on a data file is written again without them."""
 MOST_BYTES = 128 << 20
 """Most bytes of small files in one, and of all files that one commit writes again where these are several."""
