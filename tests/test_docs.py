@@ -208,7 +208,7 @@ def test_keys_of_the_pages_exist(page: Path) -> None:
     names = re.findall(r"`((?:iceberg|errors|frazil|consumer\.override)\.[a-z][\w.\-*]*)", text_of(page))
     public = "|".join(frazil.__all__)  # of the package
     others = re.compile(  # modules, properties of snapshots
-        rf".*\.py|frazil\.(offsets|begin|connector|run|kafka|snapshot|source|state|deadletters?|rest|{public})\b.*"
+        rf".*\.py|frazil\.(offsets|begin|compacted|connector|run|kafka|snapshot|source|state|deadletters?|rest|{public})\b.*"
     )
     assert [
         name

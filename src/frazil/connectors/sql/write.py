@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from frazil.connectors.sql.columns import shape_of
-from frazil.connectors.sql.scan import PLACE_TYPE, Scanned
+from frazil.connectors.sql.scan import Scanned
 from frazil.connectors.sql.statement import PLACE
 from frazil.errors import ConfigError, TerminalError
 from frazil.pipeline.computed import Computed, Places

@@ -53,7 +53,7 @@ class Allowance(threading.local):
 
 @dataclass(frozen=True)
 class Size:
-    """What an element of an array or a map takes: so many bytes at least, and `values` of an allowance if any."""
+    """Cost of an element of an array or a map: so many bytes at least, and `values` of an allowance if any."""
 
     smallest: int
     values: int
@@ -189,7 +189,7 @@ class Compiler:
         return read_array(self.compile(type_.inner), size)
 
     def size(self, written: AvroType, wanted: AvroType, *, key: bool) -> Size:
-        """What elements of a type take that are read as another one, those of a map with a `key` each."""
+        """Tell what elements of a type take that are read as another one, those of a map with a `key` each."""
         values = self._excess(wanted) - _VALUES_PER_BYTE * key
         return Size(self.smallest(written) + key, max(values, 0), self.allowance)
 

@@ -43,7 +43,7 @@ class Positions:
 
 @dataclass(frozen=True)
 class Need:
-    """What has to be done: data files of a group become one, and so do the files of positions of a place.
+    """Work that is to be done: data files of a group become one, and so do the files of positions of a place.
 
     `folded` are paths of these; those without any data file that stays are among them.
     """
