@@ -96,7 +96,7 @@ def _holed(files: Iterable[Stored]) -> list[list[Stored]]:
 
 
 def _affordable(groups: Iterable[Sequence[Stored]]) -> list[Sequence[Stored]]:
-    """As many groups as one commit can write, each file once; the others are left to the commits that follow."""
+    """Groups that one commit can write, each file once; the others are left to the commits that follow."""
     taken: list[Sequence[Stored]] = []
     written: set[str] = set()
     size = 0
