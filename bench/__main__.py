@@ -21,9 +21,9 @@ from frazil.cli.ui.progress import progress
 from frazil.errors import FrazilError, UsageError
 from frazil.minio.records.kinds import TableKind
 
-_QUICK_RECORDS, _QUICK_BACKLOG, _QUICK_SECONDS = 100_000, 500_000, 15
+_QUICK_RECORDS, _QUICK_BACKLOG, _QUICK_COMMITS, _QUICK_SECONDS = 100_000, 500_000, 20, 15
 _LINE_INTERVAL_S = 10.0
-_BACKLOG, _RATE, _CHANGES, _SECONDS = 5_000_000, 5_000, 1_000, 60
+_BACKLOG, _RATE, _CHANGES, _COMMITS, _SECONDS = 5_000_000, 5_000, 1_000, 360, 60
 
 
 class Output(StrEnum):
@@ -42,6 +42,7 @@ def bench(
     ] = False,
     seconds: Annotated[int, typer.Option(min=1, help="Length of the steady rates.")] = _SECONDS,
     changes: Annotated[int, typer.Option(min=1, help="Changes a second in the step cdc.")] = _CHANGES,
+    commits: Annotated[int, typer.Option(min=10, help="Commits of the step compaction.")] = _COMMITS,
     repeat: Annotated[int, typer.Option(min=1, help="Runs of each system; the one of median rate is shown.")] = 1,
     verify: Annotated[bool, typer.Option("--verify", help="Read every row and compare it with all others.")] = False,
     output: Annotated[Output, typer.Option(help="Form of the report.")] = Output.MARKDOWN,
@@ -62,6 +63,7 @@ def bench(
         backlog_records=_QUICK_BACKLOG if quick else _BACKLOG,
         latency_rate=_RATE,
         change_rate=changes,
+        commits=min(commits, _QUICK_COMMITS) if quick else commits,
         latency_seconds=min(seconds, _QUICK_SECONDS) if quick else seconds,
         repeat=repeat,
         verify=verify,

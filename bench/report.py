@@ -6,10 +6,23 @@ import json
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from itertools import groupby
+from statistics import median
 
 from bench.markdown import count, markdown_columns, markdown_table, memory
 from bench.object_report import beside_the_seed, object_drains, object_rates
-from bench.results import Cdc, Drain, IdleWorker, Latency, ManyConnectors, Results, Snapshot, Spread, Upsert, typical
+from bench.results import (
+    Cdc,
+    Drain,
+    IdleWorker,
+    Latency,
+    ManyConnectors,
+    ReadTimes,
+    Results,
+    Snapshot,
+    Spread,
+    Upsert,
+    typical,
+)
 
 
 def to_json(results: Results) -> str:
@@ -49,6 +62,8 @@ def to_markdown(results: Results) -> str:
         parts += ["## Many connectors with little to do", "", _many(results.many), ""]
     if results.upserts:
         parts += ["## Changes to a large table", "", _upserts(results.upserts), ""]
+    if results.read_times:
+        parts += ["## Reads of a table under constant change", "", _read_times(results.read_times), ""]
     if results.cdc:
         parts += ["## Changes in PostgreSQL", "", _cdc(results.cdc), ""]
     if results.snapshots:
@@ -202,6 +217,23 @@ def _upserts(upserts: Sequence[Upsert]) -> str:
         ("peak PSS", lambda one: memory(one.peak_pss)),
         ("files at the end", lambda one: f"{one.files:,}"),
         ("rows at the end", lambda one: f"{one.live:,}, exact"),
+    )
+
+
+def _read_times(runs: Sequence[ReadTimes]) -> str:
+    return markdown_columns(
+        runs,
+        ("Compaction", lambda one: one.compaction),
+        ("rows", lambda one: f"{one.rows:,}"),
+        ("commits", lambda one: f"{len(one.seconds):,} of {one.changes:,} changes"),
+        ("read, times a fresh table: median", lambda one: f"{median(one.ratios):.1f}"),
+        ("most", lambda one: f"{max(one.ratios):.1f}"),
+        ("at the end", lambda one: f"{one.ratios[-1]:.1f}"),
+        ("files to open: median", lambda one: f"{median(one.files):.0f}"),
+        ("most", lambda one: f"{max(one.files)}"),
+        ("commit visible: median", lambda one: f"{median(one.seconds):.1f} s"),
+        ("most", lambda one: f"{max(one.seconds):.1f} s"),
+        ("CPU per commit", lambda one: f"{one.cpu_s / len(one.seconds):.1f} s"),
     )
 
 

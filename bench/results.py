@@ -153,6 +153,23 @@ class Upsert:
 
 
 @dataclass(frozen=True)
+class ReadTimes:
+    """Reads of a table of `rows` rows, after every tenth commit of so many `changes`.
+
+    `ratios` are times of reads over those of a table that nothing has changed, `files` how many a reader opened,
+    `seconds` how long each commit took until it was visible, `cpu_s` what the worker took for all of them.
+    """
+
+    compaction: str
+    rows: int
+    changes: int
+    ratios: Sequence[float]
+    files: Sequence[int]
+    seconds: Sequence[float]
+    cpu_s: float
+
+
+@dataclass(frozen=True)
 class Cdc:
     """Changes of a table of `rows` rows in PostgreSQL, at a steady rate for so many seconds.
 
@@ -269,6 +286,7 @@ class Results:
     workers: list[IdleWorker] = field(default_factory=list)
     many: list[ManyConnectors] = field(default_factory=list)
     upserts: list[Upsert] = field(default_factory=list)
+    read_times: list[ReadTimes] = field(default_factory=list)
     cdc: list[Cdc] = field(default_factory=list)
     snapshots: list[Snapshot] = field(default_factory=list)
     objects: list[ObjectDrain] = field(default_factory=list)

@@ -19,6 +19,7 @@ from bench.avro_drain import Way as AvroWay
 from bench.avro_drain import fill_topics as fill_avro
 from bench.avro_drain import measure as drain_avro
 from bench.cdc import measure as measure_cdc
+from bench.compaction import measure as measure_compaction
 from bench.drain import drain
 from bench.environment import Show, running
 from bench.latency import latency
@@ -75,6 +76,7 @@ STEPS = (
         "worker",
         "many",
         "upsert",
+        "compaction",
         "cdc",
         "snapshot",
     ),
@@ -87,13 +89,14 @@ BUCKETS = 200
 @dataclass(frozen=True)
 class Plan:
     """What to measure and with how much. `latency_rate` is in records per second, `latency_seconds` how long,
-    `change_rate` in changes of the step cdc per second."""
+    `change_rate` in changes of the step cdc per second, `commits` those of the step compaction."""
 
     kind: TableKind
     records: int
     backlog_records: int
     latency_rate: int
     change_rate: int
+    commits: int
     latency_seconds: int
     repeat: int
     verify: bool
@@ -124,6 +127,7 @@ def measure(settings: Settings, plan: Plan, results: Results, show: Show, tell: 
         ("worker", runner.worker),
         ("many", runner.many),
         ("upsert", runner.upsert),
+        ("compaction", runner.compaction),
         ("cdc", runner.cdc),
         ("snapshot", runner.snapshot),
         ("objects-json", partial(runner.objects, "json")),
@@ -286,6 +290,16 @@ class _Runner:
         result = way(self._settings, mode, self._plan.backlog_records, self._show)
         self._results.upserts.append(result)
         self._tell(f"{result.mode}: {', '.join(f'{seconds:.1f} s' for seconds in result.seconds)}")
+
+    def compaction(self) -> None:
+        for by_need in (True, False):
+            self._step(f"compaction, by_need={by_need}", partial(self._compaction, by_need=by_need))
+
+    def _compaction(self, *, by_need: bool) -> None:
+        plan = self._plan
+        result = measure_compaction(self._settings, plan.records, plan.commits, self._show, by_need=by_need)
+        self._results.read_times.append(result)
+        self._tell(f"compaction {result.compaction}: reads {', '.join(f'{ratio:.1f}' for ratio in result.ratios)}")
 
     def cdc(self) -> None:
         self._step("cdc", self._cdc)

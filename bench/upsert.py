@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
@@ -72,9 +72,38 @@ def fill_table(settings: Settings, name: str, mode: str, rows: int, show: Show) 
     return table
 
 
+@dataclass(frozen=True)
+class Rounds:
+    """Rounds of changes to a table by a worker: `seconds` of each, and what the worker took for all of them."""
+
+    table: Table
+    live: int
+    seconds: Sequence[float]
+    cpu_s: float
+    peak_pss: int
+
+
 def measure(settings: Settings, mode: str, rows: int, show: Show) -> Upsert:
     """Send changes to `rows` rows in several rounds, one commit each. Raises TerminalError when a row is wrong."""
-    run = f"upsert-{mode}"
+    done = change(settings, f"upsert-{mode}", mode, rows, ROUNDS, show)
+    files = len(list(done.table.scan().plan_files()))
+    return Upsert(mode, rows, done.live, CHANGES, done.seconds, done.cpu_s / ROUNDS, done.peak_pss, files)
+
+
+def change(
+    settings: Settings,
+    run: str,
+    mode: str,
+    rows: int,
+    count: int,
+    show: Show,
+    keys: Mapping[str, str] | None = None,
+    look: Callable[[int, Table], None] = lambda number, table: None,
+) -> Rounds:
+    """Send `count` rounds of changes to a table of `rows` rows, one commit each, and `look` at the table after each.
+
+    `keys` are more ones of the connector. Raises TerminalError when a row is wrong at the end.
+    """
     topic, name = f"bench-{run}", run.replace("-", "_")
     create_topic(settings, topic)
     table = fill_table(settings, name, mode, rows, show)
@@ -87,20 +116,20 @@ def measure(settings: Settings, mode: str, rows: int, show: Show) -> Upsert:
         TreeSampler(process) as sampler,
     ):
         connector = Connector(client, settings, run)
-        connector.deploy(_config(settings, topic, f"{settings.namespace}.{name}"))
+        connector.deploy(_config(settings, topic, f"{settings.namespace}.{name}") | dict(keys or {}))
         wait_until_running(connector, show)
         begin = time.time()
-        for number in range(2, ROUNDS + 2):
+        for number in range(2, count + 2):
             changes = Changes(np.random.default_rng(SEED + number), expected, number)
-            show(f"upsert: {mode}, round {number - 1} of {ROUNDS}")
+            show(f"{run}: round {number - 1} of {count}")
             seconds.append(_round(settings, connector, table, topic, changes))
             expected = changes.expected
+            look(number - 1, table)
         cpu_s = cpu_between(sampler.samples, begin, time.time())
         sampler.take()
         peak = max(sample.pss for sample in sampler.samples)
     check(table, expected)
-    live = int((expected >= 0).sum())
-    return Upsert(mode, rows, live, CHANGES, seconds, cpu_s / ROUNDS, peak, len(list(table.scan().plan_files())))
+    return Rounds(table, int((expected >= 0).sum()), seconds, cpu_s, peak)
 
 
 @dataclass

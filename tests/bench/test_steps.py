@@ -10,7 +10,7 @@ from bench.steps import Plan, measure
 def test_a_step_that_fails_is_noted_and_the_next_one_runs(tmp_path: Path) -> None:
     """The home does not exist, so no process of the limit finds the folder for its file."""
     settings = bench_settings(tmp_path / "absent", {})
-    plan = Plan("api", 10, 10, 10, 10, 1, 1, False, ("limit",))
+    plan = Plan("api", 10, 10, 10, 10, 10, 1, 1, False, ("limit",))
     results, told = Results({}), list[str]()
     measure(settings, plan, results, lambda text: None, told.append)
     assert list(results.failures) == ["limit of arrow-json", "limit of decoder"]
