@@ -37,9 +37,9 @@ _THREADS = 8
 """Threads that speak to the JVM, each over a connection of its own."""
 _SHARERS = _THREADS // 2
 """Most threads that run small jobs, so that large ones get their turn."""
-_SPACING_S = 0.025
-"""Time between two shared jobs for each connector that has had small ones lately: a hundred of them share a job
-every 2.5 s, and a few wait for nobody. Each job of Spark costs threads for a minute, which forget what it broadcast."""
+_SPACING_S = 0.01
+"""Time between two shared jobs for each connector that has had small ones lately: a hundred of them share a job each
+second, and a few wait for nobody. Each job of Spark costs threads for a minute, which forget what it broadcast."""
 _LATELY_S = 30.0
 
 
