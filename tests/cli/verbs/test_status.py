@@ -32,7 +32,7 @@ from tests.worker.lifecycle.runners import ScriptedFactory
 SHAPES = {
     "services": ["name", "state", "address", "pid", "reason"],
     "connectors": ["name", "state", "tasks", "lag", "trace", "dead_letters", "captured"],
-    "tables": ["name", "state", "rows", "snapshot", "last_commit"],
+    "tables": ["name", "state", "rows", "snapshot", "last_commit", "delete_files"],
 }
 
 

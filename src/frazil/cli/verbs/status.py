@@ -80,7 +80,13 @@ def _print(found: StackStatus, remarks: Sequence[str]) -> None:
         console,
         ("table", "rows", "last commit", "snapshot"),
         [
-            (r.up, r.name, _number(r.rows) if r.up else r.state, r.last_commit or "never", r.snapshot or "-")
+            (
+                r.up,
+                r.name,
+                f"{'≤ ' if r.delete_files else ''}{_number(r.rows)}" if r.up else r.state,
+                r.last_commit or "never",
+                r.snapshot or "-",
+            )
             for r in found.tables
         ],
     )

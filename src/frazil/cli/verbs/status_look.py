@@ -68,6 +68,8 @@ class ConnectorRow:
 class TableRow:
     """`state` is `ok` or MISSING; `last_commit` is ISO 8601 in UTC, None before the first commit.
 
+    There are at most so many `rows` where there are `delete_files`.
+
     `snapshot` is text: its id has up to 19 digits, and many JSON readers keep only 15 of a number's.
     """
 
@@ -76,6 +78,7 @@ class TableRow:
     rows: int | None = None
     snapshot: str | None = None
     last_commit: str | None = None
+    delete_files: int = 0
 
     @property
     def up(self) -> bool:
@@ -257,6 +260,7 @@ def _tables(settings: Settings, names: Mapping[str, bool], found: StackStatus) -
     from requests.exceptions import RequestException
 
     from frazil.clients.catalog import connect
+    from frazil.connectors.iceberg.tools.describe import totals
 
     try:
         catalog = connect(settings.catalog_properties())
@@ -270,9 +274,17 @@ def _tables(settings: Settings, names: Mapping[str, bool], found: StackStatus) -
             if snapshot is None:
                 found.tables.append(TableRow(name, rows=0))
                 continue
-            summary = snapshot.summary.additional_properties if snapshot.summary else {}
-            rows = int(summary["total-records"]) if "total-records" in summary else None
-            found.tables.append(TableRow(name, "ok", rows, str(snapshot.snapshot_id), shown(snapshot.timestamp_ms)))
+            figures = totals(snapshot)
+            found.tables.append(
+                TableRow(
+                    name,
+                    "ok",
+                    figures.get("rows"),
+                    str(snapshot.snapshot_id),
+                    shown(snapshot.timestamp_ms),
+                    figures.get("delete_files", 0),
+                )
+            )
     except FrazilError as error:
         found.errors.append(str(error))
     except (RESTError, RequestException) as error:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -30,8 +30,8 @@ tables = group("tables", "List, describe and change Iceberg tables; go back to a
 def list_tables(output: ListOption = Output.TABLE) -> None:
     """List tables with rows, size and last commit.
 
-    And with the connectors that write to them. Rows and sizes are those that the newest snapshot tells; rows include
-    those that delete files take away.
+    And with the connectors that write to them. Rows and sizes are those that the newest snapshot tells; where delete
+    files take some away, there are at most so many.
     """
     from frazil.clients.catalog import connect
     from frazil.connectors.iceberg.table.discover import all_tables, loaded
@@ -58,7 +58,8 @@ def list_tables(output: ListOption = Output.TABLE) -> None:
     rows = [
         (
             one["table"],
-            *(_number(one.get(column)) for column in ("rows", "data_files")),
+            _rows(one),
+            _number(one.get("data_files")),
             _number(one.get("bytes"), size),
             one["last_commit"] or "never",
             " ".join(one["connectors"]) or "-",
@@ -90,7 +91,7 @@ def describe(table: TableArgument, output: OutputOption = Output.TABLE) -> None:
             ("location", document["location"]),
             ("format", f"Iceberg version {document['format_version']}"),
             ("last commit", document["last_commit"] or "never"),
-            ("rows", _number(document["figures"].get("rows"))),
+            ("rows", _rows(document["figures"])),
             (
                 "files",
                 f"{_number(document['figures'].get('data_files'))}, {_number(document['figures'].get('bytes'), size)}",
@@ -224,6 +225,10 @@ def refs(table: TableArgument, output: ListOption = Output.TABLE) -> None:
     _, found = open_table(Settings.load(), table)
     document = _refs(found)
     show(output, document, ("ref", "kind", "snapshot", "time"), [tuple(one.values()) for one in document])
+
+
+def _rows(figures: Mapping[str, Any]) -> str:
+    return f"{'≤ ' if figures.get('delete_files') else ''}{_number(figures.get('rows'))}"
 
 
 def _number(value: int | None, form: Callable[[int], str] = "{:,}".format) -> str:

@@ -85,11 +85,11 @@ def _chosen(table: Table, known: Sequence[Snapshot], text: str) -> Snapshot:
 
 
 def _told(plan: Rollback, keep_positions: bool) -> list[str]:
-    from frazil.connectors.iceberg.tools.describe import totals
+    from frazil.connectors.iceberg.tools.describe import told_rows, totals
 
     where = f"{plan.branch} of {'.'.join(plan.table.name())}"
     head, target = (
-        f"{snapshot.snapshot_id} ({shown(snapshot.timestamp_ms)}, {counted(totals(snapshot).get('rows', 0), 'row')})"
+        f"{snapshot.snapshot_id} ({shown(snapshot.timestamp_ms)}, {told_rows(totals(snapshot))})"
         for snapshot in (plan.head, plan.target)
     )
     lines = [f"{where}: from snapshot {head} back to {target}: {counted(plan.taken, 'snapshot')} less"]
@@ -287,14 +287,14 @@ def drop(
     that makes its tables makes it anew, empty, and goes on where its consumer group is: `offsets reset` before lets it
     store again all that its topics have.
     """
-    from frazil.connectors.iceberg.tools.describe import totals
+    from frazil.connectors.iceberg.tools.describe import told_rows, totals
 
     settings = Settings.load()
     catalog, found = open_table(settings, table)
     name = ".".join(found.name())
     Writers.ask(settings).require_rest(found, "its next commit would fail, or make the table anew")
-    rows = totals(found.current_snapshot()).get("rows", 0)
-    consent(yes, f"Drop {name} with {counted(rows, 'row')}{' and its files' if purge else ''}?")
+    rows = told_rows(totals(found.current_snapshot()))
+    consent(yes, f"Drop {name} with {rows}{' and its files' if purge else ''}?")
     act = catalog.purge_table if purge else catalog.drop_table
     told_by_catalog(lambda: act(name), settings, f"to drop {name}")
     typer.echo(f"{name}: dropped" + ("" if purge else f"; its files are still at {found.location()}"))

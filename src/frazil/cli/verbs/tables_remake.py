@@ -227,7 +227,7 @@ def _fill(
     client: ConnectClient, catalog: Catalog, settings: Settings, names: _Names, timeout: str, *, yes: bool
 ) -> None:
     """Wait until the new table has all, tell how it differs, and ask."""
-    from frazil.connectors.iceberg.tools.describe import differences, totals
+    from frazil.connectors.iceberg.tools.describe import differences, told_rows, totals
 
     if not catalog.table_exists(names.staged):
         client.stop(names.new)
@@ -246,7 +246,7 @@ def _fill(
     before, after = catalog.load_table(names.table), catalog.load_table(names.staged)
     for line in differences(before, after):
         typer.echo(f"  {line}")
-    rows = [counted(totals(one.current_snapshot()).get("rows", 0), "row") for one in (before, after)]
+    rows = [told_rows(totals(one.current_snapshot())) for one in (before, after)]
     typer.echo(f"{names.table}: {rows[0]} before, {rows[1]} in {names.staged}")
     typer.echo(f"`deadletters list --connector {names.new}` tells what it could not store.")
     consent(

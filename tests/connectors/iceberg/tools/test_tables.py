@@ -22,6 +22,7 @@ from frazil.connectors.iceberg.tools.describe import (
     own_properties,
     schema_history,
     shown_snapshot,
+    told_rows,
     totals,
     writers,
 )
@@ -112,6 +113,10 @@ def test_all_changes_of_columns_are_one_schema_and_its_history_tells_them(catalo
         (Changes(added={("id",): LongType()}), "cannot be changed so: .*[Nn]ame already exists"),
         (Changes(widened={("city",): LongType()}), "cannot be changed so: "),
         (Changes(widened={("city",): parse_type("list<int>")}), "only plain types widen"),
+        (
+            Changes(properties={"write.merge.mode": "merge-on-reed"}),
+            "write.merge.mode of n.t is copy-on-write or merge-on-read, not merge-on-reed. Nothing was changed",
+        ),
         (Changes(properties={"frazil.offsets.c.main": "{}"}), "is a connector's position: `offsets` moves it"),
     ],
 )
@@ -247,3 +252,5 @@ def test_rows_and_bytes_are_those_of_the_newest_snapshot(catalog: MemoryCatalog)
     table.append(pa.Table.from_pylist([{"id": 1}, {"id": 2}], schema=table.schema().as_arrow()))
     found = totals(catalog.load_table(NAME).current_snapshot())
     assert (found["rows"], found["data_files"]) == (2, 1) and found["bytes"] > 0
+    assert told_rows(found) == "2 rows"
+    assert told_rows(found | {"delete_files": 1}) == "at most 2 rows"

@@ -53,7 +53,7 @@ from frazil.pipeline.keys import Codes, Keys
 MERGE_MODE = "write.merge.mode"
 COMPACTED = "frazil.compacted"
 """Files that a commit has made into fewer, beside its changes."""
-_MODES = ("copy-on-write", "merge-on-read")
+MERGE_MODES = ("copy-on-write", "merge-on-read")
 
 _Name = tuple[str, frozenset[str]]
 Item = TypeVar("Item")
@@ -78,10 +78,10 @@ def rewrites(table: Table) -> bool:
             f"TABLE {name} SET TBLPROPERTIES ('format-version'='2') in Spark), then restart the connector; or remove "
             "iceberg.tables.upsert-mode-enabled and iceberg.tables.cdc-field to append every record."
         )
-    mode = table.properties.get(MERGE_MODE, _MODES[0])
-    if mode not in _MODES:
-        raise ConfigError(f"{name} has {MERGE_MODE}={mode}; set it to {' or '.join(_MODES)}. Nothing was written.")
-    return mode == _MODES[0]
+    mode = table.properties.get(MERGE_MODE, MERGE_MODES[0])
+    if mode not in MERGE_MODES:
+        raise ConfigError(f"{name} has {MERGE_MODE}={mode}; set it to {' or '.join(MERGE_MODES)}. Nothing was written.")
+    return mode == MERGE_MODES[0]
 
 
 class Merge:

@@ -9,6 +9,7 @@ from pyiceberg.exceptions import BadRequestError, CommitFailedException, Validat
 from pyiceberg.table import Table, Transaction
 from pyiceberg.types import IcebergType, PrimitiveType
 
+from frazil.connectors.iceberg.changes.merge import MERGE_MODE, MERGE_MODES
 from frazil.connectors.iceberg.config.partition_by import PartitionTerm
 from frazil.connectors.iceberg.table.attempts import NOT_CONFIRMED, one_attempt
 from frazil.connectors.iceberg.table.commit import OFFSETS
@@ -81,6 +82,9 @@ def check_changes(table: Table, changes: Changes) -> None:
     for key in (*changes.properties, *changes.unset):
         if key.startswith(f"{OFFSETS}."):
             raise UsageError(f"{key} of {name} is a connector's position: `offsets` moves it. Nothing was changed.")
+    mode = changes.properties.get(MERGE_MODE, MERGE_MODES[0])
+    if mode not in MERGE_MODES:
+        raise UsageError(f"{MERGE_MODE} of {name} is {' or '.join(MERGE_MODES)}, not {mode}. Nothing was changed.")
     columns = set(schema.column_names)
     for path in (*changes.renamed, *changes.widened, *changes.optional, *changes.dropped):
         _check_column(name, ".".join(path), columns)

@@ -12,6 +12,7 @@ from pyiceberg.table.snapshots import Snapshot
 from pyiceberg.types import IcebergType, ListType, MapType, StructType
 
 from frazil.connectors.iceberg.table.commit import CONNECTOR, OFFSETS, summary_of
+from frazil.text.amounts import counted
 from frazil.text.lists import listed
 
 _TOTALS = {
@@ -65,6 +66,11 @@ def totals(snapshot: Snapshot | None) -> dict[str, int]:
         return dict.fromkeys(_TOTALS, 0)
     told = summary_of(snapshot)
     return {name: _count(told, key) for name, key in _TOTALS.items() if key in told}
+
+
+def told_rows(figures: Mapping[str, int]) -> str:
+    """Tell the rows of `totals`: at most so many where delete files take some of them away."""
+    return f"{'at most ' if figures.get('delete_files') else ''}{counted(figures.get('rows', 0), 'row')}"
 
 
 def partition_terms(table: Table) -> list[str]:
