@@ -37,7 +37,9 @@ class ObjectPipe:
         )
 
     def create(self, partitions: int = 2) -> ObjectPipe:
-        kafka_topics.ensure_topics(self.settings.bootstrap_servers, {self.name: (partitions, MAX_MESSAGE)})
+        kafka_topics.ensure_topics(
+            self.settings.bootstrap_servers, {self.name: (partitions, {**MAX_MESSAGE, "retention.ms": "-1"})}
+        )
         store = self.store()
         if BUCKET not in [bucket["Name"] for bucket in store.list_buckets()["Buckets"]]:
             store.create_bucket(Bucket=BUCKET)

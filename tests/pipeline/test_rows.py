@@ -34,7 +34,7 @@ def test_some_of_the_rows(indexes: list[int]) -> None:
 @pytest.mark.stack
 def test_rows_are_what_kafka_has(stack: LocalStack) -> None:
     bootstrap, topic = str(stack.settings.bootstrap_servers), f"rows-{uuid.uuid4().hex[:8]}"
-    kafka_topics.ensure_topics(bootstrap, {topic: (2, {})})
+    kafka_topics.ensure_topics(bootstrap, {topic: (2, {"retention.ms": "-1"})})
     producer = Producer({"bootstrap.servers": bootstrap})
     producer.produce(topic, b"a", key=b"k", headers=[("h", b"\xff")], partition=1, timestamp=1_684_408_953_123)
     producer.produce(topic, None, partition=1, timestamp=1)

@@ -22,7 +22,7 @@ def test_shares_fill_what_short_partitions_lack() -> None:
 @pytest.mark.stack
 def test_records_are_read_by_time_from_a_place_and_as_they_come(stack: LocalStack) -> None:
     servers, topic = stack.settings.bootstrap_servers, "peek.times"
-    ensure_topics(servers, {topic: (2, {})})
+    ensure_topics(servers, {topic: (2, {"retention.ms": "-1"})})
     with RecordProducer(servers) as producer:
         producer.send(topic, [Outgoing(b"%d" % n, partition=n % 2, timestamp=1000 * n + 1) for n in range(20)], 20)
         starts = newest_starts(servers, [topic], 4)
