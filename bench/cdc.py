@@ -29,6 +29,7 @@ from bench.load import PARTITIONS, SEED, create_topic
 from bench.results import Cdc
 from bench.sampling import TreeSampler, cpu_between
 from bench.systems import FRAZIL, Connector
+from bench.tables import reading_times
 from bench.upsert import MODES
 from frazil.cli.verbs.verify_database import compared
 from frazil.clients.catalog import connect
@@ -42,7 +43,6 @@ _PER_TRANSACTION, _TRANSACTIONS_A_SECOND = 20, 100
 """Rows of a transaction; more, where it takes more for so many transactions a second."""
 _INTERVAL_MS = 2_000
 _LOOK_S, _SETTLE_S, _WAIT_S = 0.1, 5.0, 600.0
-_READS = 3
 SLOT = {"slot.name": "taken", "publication.name": "taken", "snapshot.mode": "no_data"}
 _PREFIX = "bench"
 TOPIC = f"{_PREFIX}.public.accounts"
@@ -214,13 +214,7 @@ class _Watched:
         self.look()
         if self._table is None:
             raise TerminalError(f"{self._name} is not there")
-        seconds = []
-        for _ in range(_READS):
-            begin = time.monotonic()
-            for _batch in self._table.scan().to_arrow_batch_reader():
-                pass
-            seconds.append(time.monotonic() - begin)
-        return median(seconds)
+        return median(reading_times(self._table))
 
     def row_bytes(self) -> float:
         """Bytes of a row in the files, on average."""

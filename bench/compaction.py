@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-import time
-
 from pyiceberg.table import Table
 
 from bench.environment import Show
 from bench.results import ReadTimes
+from bench.tables import reading_times
 from bench.upsert import CHANGES, change, fill_table
+from frazil.connectors.iceberg.tools.describe import totals
 from frazil.connectors.keys.maintenance import BY_NEED
 from frazil.environment.settings import Settings
 
 _WITHOUT = 60
 """Most commits without compaction, whose reads take longer and longer."""
 _EVERY = 10
-_READS = 3
 
 
 def measure(settings: Settings, rows: int, commits: int, show: Show, *, by_need: bool) -> ReadTimes:
@@ -28,7 +27,7 @@ def measure(settings: Settings, rows: int, commits: int, show: Show, *, by_need:
     def look(number: int, table: Table) -> None:
         if number % _EVERY == 0:
             show(f"{run}: reading after commit {number}")
-            ratios.append(_seconds(table.refresh()) / _seconds(fresh))
+            ratios.append(min(reading_times(table.refresh())) / min(reading_times(fresh)))
             files.append(_files(table))
 
     count = commits if by_need else min(commits, _WITHOUT)
@@ -36,19 +35,7 @@ def measure(settings: Settings, rows: int, commits: int, show: Show, *, by_need:
     return ReadTimes("by need" if by_need else "without", rows, CHANGES, ratios, files, done.seconds, done.cpu_s)
 
 
-def _seconds(table: Table) -> float:
-    """Seconds of a read of all columns, the shortest of some."""
-    found = []
-    for _ in range(_READS):
-        begin = time.perf_counter()
-        for _batch in table.scan().to_arrow_batch_reader():
-            pass
-        found.append(time.perf_counter() - begin)
-    return min(found)
-
-
 def _files(table: Table) -> int:
     """Files that a reader has to open: of rows and of deletes."""
-    snapshot = table.current_snapshot()
-    summary = {} if snapshot is None or snapshot.summary is None else snapshot.summary.additional_properties
-    return sum(int(summary.get(name, 0)) for name in ("total-data-files", "total-delete-files"))
+    found = totals(table.current_snapshot())
+    return found.get("data_files", 0) + found.get("delete_files", 0)

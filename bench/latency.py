@@ -80,9 +80,9 @@ def steady(
         try:
             longest = count / pace.rate + _LAST_ROWS_S
             wait_for_rows(connector, table, rows, longest, show, lambda: _raise_failure(sent))
+            last_acknowledged = sent.result()
         finally:
             pace.stop()
-        last_acknowledged = sent.result()
     sampler.take()
     table.look()
     seen = latencies(table.commits, table.times_by_snapshot())

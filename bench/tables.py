@@ -19,6 +19,19 @@ from frazil.errors import TerminalError
 from frazil.minio.records.kinds import TableKind
 from frazil.minio.records.tables import PARTITION_SPECS, SCHEMAS, TABLE_PROPERTIES
 
+_READS = 3
+
+
+def reading_times(table: Table) -> list[float]:
+    """Seconds of some reads of all rows and columns."""
+    found = []
+    for _ in range(_READS):
+        begin = time.monotonic()
+        for _batch in table.scan().to_arrow_batch_reader():
+            pass
+        found.append(time.monotonic() - begin)
+    return found
+
 
 @dataclass(frozen=True)
 class Commit:
