@@ -15,7 +15,7 @@ from frazil.cli.ui.output import Output, OutputOption, as_text, show_table
 from frazil.cli.ui.program import verb
 from frazil.cli.verbs.status_look import FAILED, MISSING, STARTING, ConnectorRow, ServiceRow, StackStatus, look
 from frazil.environment.settings import Settings
-from frazil.text.amounts import counted
+from frazil.text.amounts import counted, figure
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -72,7 +72,7 @@ def _print(found: StackStatus, remarks: Sequence[str]) -> None:
         console,
         ("connector", "state", "tasks", "lag", "dead letters"),
         [
-            (r.up, r.name, _health(r), " ".join(r.tasks) or "-", _number(r.lag), _number(r.dead_letters))
+            (r.up, r.name, _health(r), " ".join(r.tasks) or "-", figure(r.lag), figure(r.dead_letters))
             for r in found.connectors
         ],
     )
@@ -83,7 +83,7 @@ def _print(found: StackStatus, remarks: Sequence[str]) -> None:
             (
                 r.up,
                 r.name,
-                f"{'≤ ' if r.delete_files else ''}{_number(r.rows)}" if r.up else r.state,
+                figure(r.rows, at_most=r.delete_files > 0) if r.up else r.state,
                 r.last_commit or "never",
                 r.snapshot or "-",
             )
@@ -151,7 +151,3 @@ def _health(row: ConnectorRow) -> str:
     if not failed or row.state == FAILED:
         return row.state
     return f"{failed} of {counted(len(row.tasks), 'task')} {FAILED}"
-
-
-def _number(value: int | None) -> str:
-    return "?" if value is None else f"{value:,}"

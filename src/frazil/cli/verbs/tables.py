@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -11,7 +11,7 @@ from frazil.cli.ui.output import ListOption, Output, OutputOption, as_text, show
 from frazil.cli.ui.program import group
 from frazil.cli.ui.table_access import TableArgument, Writers, open_table
 from frazil.environment.settings import Settings
-from frazil.text.amounts import size
+from frazil.text.amounts import figure, size
 from frazil.text.instants import shown
 
 if TYPE_CHECKING:
@@ -59,8 +59,8 @@ def list_tables(output: ListOption = Output.TABLE) -> None:
         (
             one["table"],
             _rows(one),
-            _number(one.get("data_files")),
-            _number(one.get("bytes"), size),
+            figure(one.get("data_files")),
+            _size(one.get("bytes")),
             one["last_commit"] or "never",
             " ".join(one["connectors"]) or "-",
         )
@@ -94,9 +94,9 @@ def describe(table: TableArgument, output: OutputOption = Output.TABLE) -> None:
             ("rows", _rows(document["figures"])),
             (
                 "files",
-                f"{_number(document['figures'].get('data_files'))}, {_number(document['figures'].get('bytes'), size)}",
+                f"{figure(document['figures'].get('data_files'))}, {_size(document['figures'].get('bytes'))}",
             ),
-            ("delete files", _number(document["figures"].get("delete_files"))),
+            ("delete files", figure(document["figures"].get("delete_files"))),
             ("partitions", ", ".join(document["partitions"]) or "none"),
             ("connectors", ", ".join(f"{name} ({state})" for name, state in writers.items()) or "none"),
         ],
@@ -208,7 +208,7 @@ def snapshots(
     rows = [
         (
             *(one["snapshot"], one["time"], one["operation"]),
-            *(_number(one[column]) for column in ("rows_added", "rows_deleted", "files_added")),
+            *(figure(one[column]) for column in ("rows_added", "rows_deleted", "files_added")),
             one["connector"] or "-",
         )
         for one in document
@@ -228,8 +228,8 @@ def refs(table: TableArgument, output: ListOption = Output.TABLE) -> None:
 
 
 def _rows(figures: Mapping[str, Any]) -> str:
-    return f"{'≤ ' if figures.get('delete_files') else ''}{_number(figures.get('rows'))}"
+    return figure(figures.get("rows"), at_most=bool(figures.get("delete_files")))
 
 
-def _number(value: int | None, form: Callable[[int], str] = "{:,}".format) -> str:
-    return "?" if value is None else form(value)
+def _size(value: int | None) -> str:
+    return "?" if value is None else size(value)

@@ -19,7 +19,7 @@ from frazil.clients.kafka import topics as kafka_topics
 from frazil.connectors.backfill import Span
 from frazil.connectors.objects.clock import Clock, Tick
 from frazil.connectors.objects.config.object_sink import ObjectSinkConfig
-from frazil.connectors.objects.stored_positions import Place, State, StoredPositions, by_topic, places_of
+from frazil.connectors.objects.stored_positions import Place, State, StoredPositions, by_topic, of_partitions
 from frazil.connectors.positions import check_range
 from frazil.errors import NotFound, PositionLost
 from frazil.pipeline.letters.marks import Marks
@@ -82,7 +82,7 @@ class Committed:
         """The positions that count. What is no copy of a stored one was put there on purpose, by another program."""
         places = {key: Place(self.offsets[key], found.ticks) for key, found in self.metadata.items()}
         copies = {key for key, found in self.metadata.items() if found.is_copy}
-        return places | {key: place for key, place in places_of(state.positions).items() if self._lets(key, copies)}
+        return places | {key: place for key, place in of_partitions(state.positions).items() if self._lets(key, copies)}
 
     def _lets(self, key: TopicPartition, copies: Collection[TopicPartition]) -> bool:
         return key in copies or key not in self.offsets

@@ -105,8 +105,7 @@ class Preparer:
             texts_of_keys, key_schemas, bad = read
             keys = self._part(rows, texts_of_keys, bad, failures, _NO_KEY)
         if self.config.headers is not None:
-            keys_and_values = rows.headers if rows.headers is not None else [()] * len(rows)
-            headers = self._part(rows, *header_texts(keys_and_values), failures, _NO_HEADERS)
+            headers = self._part(rows, *header_texts(rows.named), failures, _NO_HEADERS)
         records = Records(
             rows.topic,
             rows.partition,
@@ -227,8 +226,7 @@ class Preparer:
         payloads: list[bytes | None] = []
         numbers = np.full(len(rows), -1, np.int64)
         failed: Failures = []
-        headers = [()] * len(rows) if rows.headers is None else rows.headers
-        for index, (value, named) in enumerate(zip(values, headers, strict=True)):
+        for index, (value, named) in enumerate(zip(values, rows.named, strict=True)):
             payload = None
             if value is not None:
                 try:

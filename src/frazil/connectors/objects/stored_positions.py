@@ -11,7 +11,7 @@ import time
 import uuid
 from collections.abc import Mapping
 from io import BytesIO
-from typing import Annotated, Protocol
+from typing import Annotated, Protocol, TypeVar
 
 import msgspec
 
@@ -29,6 +29,7 @@ _FRESH_S = 1.0
 """Seconds for which a look at the object counts."""
 
 
+Value = TypeVar("Value")
 _Partition = Annotated[int, msgspec.Meta(ge=0, le=(1 << 31) - 1)]
 
 
@@ -201,6 +202,6 @@ def by_topic(offsets: Offsets) -> dict[str, dict[int, int]]:
     return found
 
 
-def places_of(positions: Mapping[str, Mapping[int, Place]]) -> dict[tuple[str, int], Place]:
-    """Positions by topic and partition."""
-    return {(topic, number): place for topic, places in positions.items() for number, place in places.items()}
+def of_partitions(positions: Mapping[str, Mapping[int, Value]]) -> dict[tuple[str, int], Value]:
+    """Values that a state has of topics, by topic and partition."""
+    return {(topic, number): value for topic, values in positions.items() for number, value in values.items()}

@@ -11,7 +11,7 @@ from frazil.connectors.backfill import BETWEEN, Backfill, Span, span_offsets
 from frazil.connectors.objects.config.object_sink import ObjectSinkConfig
 from frazil.connectors.objects.schema_file import SchemaFile
 from frazil.connectors.objects.sink import ObjectSink
-from frazil.connectors.objects.stored_positions import StoredPositions, places_of, positions_object
+from frazil.connectors.objects.stored_positions import StoredPositions, of_partitions, positions_object
 from frazil.connectors.sink import SinkContext
 from frazil.connectors.source import topics_of
 from frazil.connectors.sql.config import sql_object_config
@@ -103,9 +103,8 @@ class SqlObjectSink(StatementSink, ObjectSink):
             if other == name:
                 continue
             state = StoredPositions(found, self._store, other).load()
-            since = {(topic, number): at for topic, several in state.since.items() for number, at in several.items()}
-            reached = {key: place.offset for key, place in places_of(state.positions).items()}
-            yield from span.common(since, reached, f"stored by {other} already")
+            reached = {key: place.offset for key, place in of_partitions(state.positions).items()}
+            yield from span.common(of_partitions(state.since), reached, f"stored by {other} already")
 
     def _is_of(self, topics: Sequence[str]) -> bool:
         """Tell whether the stored position, where there is one, is of the topics as they are now."""

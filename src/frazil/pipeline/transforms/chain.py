@@ -14,7 +14,7 @@ from frazil.pipeline.convert.strict import ConversionError, StageError, is_nothi
 from frazil.pipeline.poison import step
 from frazil.pipeline.rows import Rows
 from frazil.pipeline.transforms.at_once import ODD, OfText, asked_headers, columns_of, new_names
-from frazil.pipeline.transforms.columns import Block, changed, members_of
+from frazil.pipeline.transforms.columns import block_of, changed, members_of
 from frazil.pipeline.transforms.declaration import PredicateConfig, TransformChain, TransformConfig
 from frazil.pipeline.transforms.headers import header_reader
 from frazil.pipeline.transforms.keys import key_reader
@@ -117,9 +117,7 @@ class Transformer:
 
     def _topics(self, rows: Rows) -> Sequence[str] | None:
         """Find the topics of records; None where each of them has to be looked at."""
-        topics = [rows.topic] * len(rows)
-        block = Block({}, topics, rows.partition, rows.offsets, rows.stamps, rows.named)
-        after = changed(block, self._steps_of_json or ())
+        after = changed(block_of(rows, np.arange(len(rows)), {}), self._steps_of_json or ())
         return None if after is None else after.topics
 
     def _alike(self, rows: Rows) -> list[Ints]:
@@ -187,11 +185,7 @@ class Transformer:
 
     def _changed(self, rows: Rows, columns: Columns) -> Columns | None:
         """Change columns; None where their records have to be transformed one by one."""
-        topics = columns.topics or [rows.topic] * len(columns)
-        at = columns.at
-        members = members_of(columns.struct, columns.shape)
-        headers = [()] * len(at) if rows.headers is None else [rows.headers[place] for place in at.tolist()]
-        block = Block(members, topics, rows.partition, rows.offsets[at], rows.stamps[at], headers)
+        block = block_of(rows, columns.at, members_of(columns.struct, columns.shape), columns.topics)
         after = changed(block, self._columns or ())
         if after is None or not after.members:
             return None

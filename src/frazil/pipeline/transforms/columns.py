@@ -15,6 +15,7 @@ if TYPE_CHECKING:  # a process that only reads configurations does without
     import pyarrow as pa
 
     from frazil.clients.kafka.headers import Headers
+    from frazil.pipeline.rows import Rows
     from frazil.pipeline.values import Ints
 
 Member: TypeAlias = "tuple[pa.Array, Type]"
@@ -59,6 +60,12 @@ class Block:
     def shape(self) -> Struct:
         """Types of the members."""
         return Struct(tuple(Field(name, type_) for name, (_, type_) in self.members.items()))
+
+
+def block_of(rows: Rows, at: Ints, members: dict[str, Member], topics: Sequence[str] | None = None) -> Block:
+    """Put members beside the places in Kafka of the records with these numbers; without `topics` it is that of all."""
+    headers = [()] * len(at) if rows.headers is None else [rows.headers[place] for place in at.tolist()]
+    return Block(members, topics or [rows.topic] * len(at), rows.partition, rows.offsets[at], rows.stamps[at], headers)
 
 
 ApplyToBlock: TypeAlias = Callable[[Block], Block | None]

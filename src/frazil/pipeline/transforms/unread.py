@@ -21,7 +21,7 @@ from frazil.pipeline.convert.arrow import arrow_schema
 from frazil.pipeline.convert.decode import Decoded, DecodeSpec, decoder
 from frazil.pipeline.convert.fitting import fits, fitted
 from frazil.pipeline.rows import Rows
-from frazil.pipeline.transforms.columns import ApplyToBlock, Block, Member, changed
+from frazil.pipeline.transforms.columns import ApplyToBlock, Block, Member, block_of, changed
 from frazil.pipeline.types import STRING, Field, Scalar, Struct, Type
 from frazil.pipeline.values import Ints, Part
 
@@ -140,9 +140,7 @@ def _read(part: Unread, spec: DecodeSpec, values: Sequence[bytes | None]) -> tup
 
 
 def _block(part: Unread, members: dict[str, Member], numbers: Ints) -> Block:
-    rows, at = part.rows, part.at[numbers]
-    headers = [rows.headers[place] for place in at.tolist()] if rows.headers is not None else [()] * len(at)
-    return Block(members, [rows.topic] * len(at), rows.partition, rows.offsets[at], rows.stamps[at], headers)
+    return block_of(part.rows, part.at[numbers], members)
 
 
 class _Finder:

@@ -25,10 +25,10 @@ class Live:
 class Compaction:
     """Data files `removed` and `added`, files of `positions` that go, and the rows `marked` of the files that stay."""
 
-    removed: Sequence[DataFile]
-    added: Sequence[DataFile]
-    positions: Sequence[DataFile]
-    marked: Sequence[tuple[DataFile, Codes]]
+    removed: Sequence[DataFile] = ()
+    added: Sequence[DataFile] = ()
+    positions: Sequence[DataFile] = ()
+    marked: Sequence[tuple[DataFile, Codes]] = ()
 
 
 def compaction(

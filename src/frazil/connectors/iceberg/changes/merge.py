@@ -29,7 +29,7 @@ from pyiceberg.types import (
 )
 
 from frazil.connectors.iceberg.changes.changes import FILE, POSITION
-from frazil.connectors.iceberg.changes.compaction import Live, compaction
+from frazil.connectors.iceberg.changes.compaction import Compaction, Live, compaction
 from frazil.connectors.iceberg.changes.deletes import write_deletes
 from frazil.connectors.iceberg.changes.match import (
     NOTHING,
@@ -165,13 +165,11 @@ class Merge:
                 live.append(Live(candidate, positions, self._gone.get(_name(candidate), 0)))
             elif len(positions):
                 marked.append((file, positions))
-        if not compacts:
-            return Replacement(removed, [*added.values(), *rewritten], write_deletes(table, marked))
-        done = compaction(table, old, live, partial(self._write_again, table))
+        done = compaction(table, old, live, partial(self._write_again, table)) if compacts else Compaction()
         told = f"{len(done.removed)} data files to {len(done.added)}, {len(done.positions)} delete files"
         return Replacement(
             [*removed, *done.removed],
-            [*added.values(), *done.added],
+            [*added.values(), *rewritten, *done.added],
             write_deletes(table, [*marked, *done.marked]),
             done.positions,
             {COMPACTED: told} if done.removed or done.positions else {},

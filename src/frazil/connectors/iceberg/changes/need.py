@@ -60,8 +60,9 @@ def needed(files: Sequence[Stored], positions: Sequence[Positions], marked: froz
     left = [each for each in positions if each.path not in folded]
     for place, of_place in _by_place(left, lambda each: each.place).items():
         new = [0] if place in marked else []
-        count = run([*new, *sorted(each.rows for each in of_place)], FEWEST_POSITIONS) - len(new)
-        folded |= {each.path for each in sorted(of_place, key=lambda each: each.rows)[: max(count, 0)]}
+        ordered = sorted(of_place, key=lambda each: each.rows)
+        count = run([*new, *(each.rows for each in ordered)], FEWEST_POSITIONS) - len(new)
+        folded |= {each.path for each in ordered[: max(count, 0)]}
     return Need([[file.path for file in group] for group in groups], frozenset(folded))
 
 
