@@ -6,15 +6,13 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import psycopg
 import pytest
-from pyiceberg.exceptions import NoSuchTableError
 
-from frazil.cdc.compare import Comparison
 from frazil.cdc.shop import TABLES
 from frazil.cli.verbs.demo_cdc import connectors
 from frazil.cli.verbs.verify_database import compared
@@ -22,17 +20,15 @@ from frazil.clients.connect import ConnectClient
 from frazil.clients.kafka.offsets import end_offsets
 from frazil.clients.postgres import Slot, replication_slot
 from frazil.environment.settings import Settings
-from frazil.errors import FrazilError
 from frazil.stack.connect import sources_service
 from frazil.stack.postgres import _programs, data_folder, postgres_service
-from tests.acceptance.test_kill_cdc import SINK, SOURCE, Traffic, debezium, differences, kill
-from tests.acceptance.test_snapshot import deployed, fill
+from tests.acceptance.capture import SINK, SOURCE, debezium, deployed, equal, following, kill, only
+from tests.acceptance.test_kill_cdc import Traffic, differences
+from tests.acceptance.test_snapshot import fill
 from tests.isolation import isolated_settings
 from tests.waits import eventually
 
 pytestmark = [pytest.mark.spark, pytest.mark.faults, pytest.mark.timeout(900)]
-
-Wanted = dict[str, dict[str, str]]
 
 _ROWS = 200_000
 _SYNCHRONISED = "SELECT synced AND NOT temporary FROM pg_replication_slots WHERE slot_name = 'moved'"
@@ -43,29 +39,6 @@ def chain(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Settings]:
     """A stack with PostgreSQL and Debezium."""
     with debezium(tmp_path_factory.mktemp("faults")) as settings:
         yield settings
-
-
-def following(settings: Settings, name: str, **more: str) -> Wanted:
-    """Connectors that follow one table of the database, `NAME-source` and `NAME-table`."""
-    demo = connectors(settings)
-    own = {"topic.prefix": name, "table.include.list": f"public.{name}", "slot.name": name, "publication.name": name}
-    sink = {key: value for key, value in demo[SINK].items() if not key.startswith(("transforms", "frazil.t"))}
-    sink |= {"topics": f"{name}.public.{name}", "iceberg.tables": f"faults.{name}"}
-    return {f"{name}-source": demo[SOURCE] | own | more, f"{name}-table": sink}
-
-
-def only(settings: Settings, wanted: Wanted, access: Mapping[str, Any] | None = None) -> Comparison:
-    """The one table of the connectors beside that of the database."""
-    sinks = {name: config for name, config in wanted.items() if "iceberg.tables" in config}
-    [found] = compared(settings, sinks, access or settings.postgres_access(), lambda text: None)
-    return found
-
-
-def equal(settings: Settings, wanted: Wanted, access: Mapping[str, Any] | None = None) -> bool:
-    """Whether the table is there and has the rows of the database."""
-    with suppress(FrazilError, NoSuchTableError):
-        return only(settings, wanted, access).equal
-    return False
 
 
 @contextmanager

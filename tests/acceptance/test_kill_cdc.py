@@ -5,33 +5,26 @@ from __future__ import annotations
 import random
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from pathlib import Path
 
-import psutil
 import psycopg
 import pytest
 
 from frazil.cdc.shop import TABLES, Shop
-from frazil.cli.verbs import stack as stack_verbs
 from frazil.cli.verbs.demo_cdc import connectors
 from frazil.cli.verbs.verify_database import compared
 from frazil.clients.connect import ConnectClient
-from frazil.clients.kafka import topics as kafka_topics
 from frazil.environment.settings import Settings
-from frazil.errors import FrazilError, NotFound, ServiceDied
+from frazil.errors import FrazilError
 from frazil.stack.connect import sources_service
-from frazil.stack.local import LocalStack
-from frazil.stack.plugins import install_plugin
-from frazil.stack.service import Service, Status
-from tests.harness import state_of
-from tests.isolation import isolated_settings
-from tests.waits import PATIENCE_S, eventually
+from frazil.stack.service import Status
+from tests.acceptance.capture import SINK, SOURCE, again, debezium, deployed, kill, services
+from tests.waits import eventually
 
 pytestmark = [pytest.mark.spark, pytest.mark.faults]
 
 ROUNDS = 2
-SOURCE, SINK = "shop-source", "shop-tables"
 
 
 class Traffic(threading.Thread):
@@ -74,72 +67,17 @@ def shop(tmp_path: Path) -> Iterator[Settings]:
         yield settings
 
 
-@contextmanager
-def debezium(home: Path) -> Iterator[Settings]:
-    """A stack of its own with PostgreSQL and Debezium until the end of the block."""
-    settings = isolated_settings(home)
-    try:
-        for service in services(settings):
-            service.start(lambda text: None)
-        install_plugin(settings, "debezium-postgres", lambda text: None)
-        yield settings
-    finally:
-        for service in [sources_service(settings, {}), *reversed(services(settings))]:
-            service.stop()
-        LocalStack(settings).clean()
-
-
-def services(settings: Settings) -> list[Service]:
-    return [*stack_verbs.with_postgres(settings), *stack_verbs.services(settings)]
-
-
 def deploy(settings: Settings) -> None:
     wanted = connectors(settings)
-    names = wanted[SINK]["topics"].split(",")
-    kafka_topics.ensure_topics(settings.bootstrap_servers, {name: (3, {}) for name in names})
+    deployed(settings, {name: wanted[name] for name in (SOURCE, SINK)})
     with ConnectClient(settings.connect_access) as client:
-        for name in (SOURCE, SINK):
-            eventually(lambda name=name: took(client, name, wanted[name]))  # type: ignore[misc]
-        eventually(lambda: runs(client, SOURCE))
         eventually(lambda: has_snapshot(client, SOURCE))
-
-
-def took(client: ConnectClient, name: str, config: dict[str, str]) -> bool:
-    with suppress(FrazilError):
-        client.put_config(name, config)
-        return True
-    return False
-
-
-def runs(client: ConnectClient, name: str) -> bool:
-    try:
-        return state_of(client.status(name)) == "RUNNING"
-    except NotFound:  # a runtime that has taken a source connector has no status of it at first
-        return False
 
 
 def has_snapshot(client: ConnectClient, name: str) -> bool:
     """Whether a source connector has noted that its snapshot has ended, so it takes no other one after a kill."""
     with suppress(FrazilError):
         return any(one["offset"].get("snapshot_completed", True) for one in client.offsets(name))
-    return False
-
-
-def kill(service: Service) -> None:
-    """SIGKILL to the process of a service; what it has started ends by itself."""
-    pid = service.state().pid
-    if pid is not None:
-        process = psutil.Process(pid)
-        family = [process, *process.children(recursive=True)]
-        process.kill()
-        assert psutil.wait_procs(family, timeout=PATIENCE_S)[1] == []
-
-
-def again(service: Service) -> bool:
-    """Start it, also while something of the one before is still there."""
-    with suppress(ServiceDied):
-        service.start(lambda text: None)
-        return True
     return False
 
 

@@ -8,7 +8,6 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import suppress
 from pathlib import Path
 
 import psycopg
@@ -17,25 +16,11 @@ import pytest
 
 from frazil.cdc.shop import TABLES, Shop
 from frazil.cli.verbs.demo_cdc import connectors
-from frazil.cli.verbs.verify_database import compared
 from frazil.clients import catalog as catalogs
-from frazil.clients.connect import ConnectClient
-from frazil.clients.kafka import topics as kafka_topics
 from frazil.connectors.iceberg.table.schema import struct_of
 from frazil.environment.settings import Settings
-from frazil.errors import FrazilError
-from tests.acceptance.test_kill_cdc import (
-    SINK,
-    SOURCE,
-    Traffic,
-    again,
-    debezium,
-    differences,
-    kill,
-    runs,
-    services,
-    took,
-)
+from tests.acceptance.capture import SINK, SOURCE, again, debezium, deployed, equal, following, kill, services
+from tests.acceptance.test_kill_cdc import Traffic, differences
 from tests.cdc.kinds import FROM_RECORDS, KINDS, LATE, MODES, make_kinds, make_others
 from tests.waits import eventually
 
@@ -43,19 +28,6 @@ pytestmark = pytest.mark.spark
 
 _KILLS = 6
 _ROWS = 200_000
-
-
-@pytest.fixture(scope="module")
-def chain(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Settings]:
-    """A stack with PostgreSQL and Debezium."""
-    with debezium(tmp_path_factory.mktemp("snapshot")) as settings:
-        yield settings
-
-
-def configs(settings: Settings, **more: str) -> dict[str, dict[str, str]]:
-    """The connectors of the shop, with a source that takes no snapshot of its own."""
-    demo = connectors(settings)
-    return {SOURCE: demo[SOURCE] | {"snapshot.mode": "no_data", **more}, SINK: demo[SINK]}
 
 
 def begun(settings: Settings, folder: Path, wanted: Mapping[str, Mapping[str, str]]) -> subprocess.Popen[str]:
@@ -79,14 +51,11 @@ def fill(settings: Settings, items: int) -> None:
         )
 
 
-def deployed(settings: Settings, wanted: Mapping[str, dict[str, str]], partitions: int = 3) -> None:
-    """Topics, and connectors that run."""
-    topics = next(config["topics"] for config in wanted.values() if "topics" in config)
-    kafka_topics.ensure_topics(settings.bootstrap_servers, {name: (partitions, {}) for name in topics.split(",")})
-    with ConnectClient(settings.connect_access) as client:
-        for name, config in wanted.items():
-            eventually(lambda name=name, config=config: took(client, name, config))  # type: ignore[misc]
-            eventually(lambda name=name: runs(client, name))  # type: ignore[misc]
+@pytest.fixture
+def shop(tmp_path: Path) -> Iterator[Settings]:
+    """A stack of its own with PostgreSQL and Debezium."""
+    with debezium(tmp_path) as settings:
+        yield settings
 
 
 def rows_of(settings: Settings, name: str) -> pa.Table:
@@ -94,27 +63,23 @@ def rows_of(settings: Settings, name: str) -> pa.Table:
 
 
 @pytest.mark.timeout(600)
-def test_rows_and_columns_are_those_that_changes_bring(chain: Settings, tmp_path: Path) -> None:
-    with psycopg.connect(**chain.postgres_access(), autocommit=True) as connection:
+def test_rows_and_columns_are_those_that_changes_bring(captured: Settings, tmp_path: Path) -> None:
+    with psycopg.connect(**captured.postgres_access(), autocommit=True) as connection:
         make_kinds(connection)
         for mode, keys in MODES.items():
-            demo = configs(chain)
-            topic = f"{mode}.public.kinds"
-            own = {"topic.prefix": mode, "table.include.list": "public.kinds", "slot.name": mode}
-            own |= {"publication.name": mode, "column.exclude.list": "public.kinds.excluded", **keys}
-            sink = {key: value for key, value in demo[SINK].items() if not key.startswith(("transforms", "frazil.t"))}
-            wanted = {f"{mode}-source": demo[SOURCE] | own}
-            wanted |= {f"{mode}-table": sink | {"topics": topic, "iceberg.tables": f"kinds.{mode}"}}
-            verb = begun(chain, tmp_path, wanted)
+            own = {"table.include.list": "public.kinds", "column.exclude.list": "public.kinds.excluded"}
+            wanted = following(captured, mode, **own | {"snapshot.mode": "no_data"} | keys)
+            wanted[f"{mode}-table"]["topics"] = f"{mode}.public.kinds"
+            verb = begun(captured, tmp_path, wanted)
             told, errors = verb.communicate()
             assert verb.returncode == 0, errors
-            assert [(one["rows"], one["target"]) for one in json.loads(told)] == [(3, f"kinds.{mode}")]
-            deployed(chain, wanted)
-        before = {mode: rows_of(chain, f"kinds.{mode}") for mode in MODES}
+            assert [(one["rows"], one["target"]) for one in json.loads(told)] == [(3, f"captured.{mode}")]
+            deployed(captured, wanted)
+        before = {mode: rows_of(captured, f"captured.{mode}") for mode in MODES}
         connection.execute("UPDATE kinds SET touched = 1")
     for mode, taken in before.items():
-        eventually(lambda mode=mode: rows_of(chain, f"kinds.{mode}")["touched"].to_pylist() == [1, 1, 1])  # type: ignore[misc]
-        changed = rows_of(chain, f"kinds.{mode}")
+        eventually(lambda mode=mode: rows_of(captured, f"captured.{mode}")["touched"].to_pylist() == [1, 1, 1])  # type: ignore[misc]
+        changed = rows_of(captured, f"captured.{mode}")
         assert changed.schema == taken.schema
         assert {"id", "touched", *KINDS} - set(taken.column_names) == set(LATE if mode == "third" else ())
         for name in set(taken.column_names) - {"touched"}:
@@ -122,25 +87,16 @@ def test_rows_and_columns_are_those_that_changes_bring(chain: Settings, tmp_path
 
 
 @pytest.mark.timeout(600)
-def test_types_that_a_snapshot_refuses_come_from_records(chain: Settings) -> None:
-    demo = connectors(chain)
-    with psycopg.connect(**chain.postgres_access(), autocommit=True) as connection:
+def test_types_that_a_snapshot_refuses_come_from_records(captured: Settings) -> None:
+    with psycopg.connect(**captured.postgres_access(), autocommit=True) as connection:
         make_others(connection)
-        own = {"topic.prefix": "o", "table.include.list": "public.others", "slot.name": "o", "publication.name": "o"}
-        sink = {key: value for key, value in demo[SINK].items() if not key.startswith(("transforms", "frazil.t"))}
-        sink |= {"topics": "o.public.others", "iceberg.tables": "kinds.others"}
-        deployed(chain, {"others-source": demo[SOURCE] | own, "others-table": sink})
-
-        def same() -> bool:
-            with suppress(FrazilError):
-                found = compared(chain, {"others-table": sink}, chain.postgres_access(), lambda text: None)
-                return bool(found) and found[0].equal
-            return False
-
-        eventually(same)
+        wanted = following(captured, "others")
+        deployed(captured, wanted)
+        eventually(lambda: equal(captured, wanted))
         connection.execute("UPDATE others SET id = id + 10")
-        eventually(same)
-    fields = struct_of(catalogs.connect(chain.catalog_properties()).load_table("kinds.others").schema()).fields
+        eventually(lambda: equal(captured, wanted))
+    loaded = catalogs.connect(captured.catalog_properties()).load_table("captured.others")
+    fields = struct_of(loaded.schema()).fields
     assert {each.name: str(each.type) for each in fields if each.name != "id"} == {
         name: kind[2] for name, kind in FROM_RECORDS.items()
     }
@@ -148,17 +104,18 @@ def test_types_that_a_snapshot_refuses_come_from_records(chain: Settings) -> Non
 
 @pytest.mark.faults
 @pytest.mark.timeout(900)
-def test_kills_of_all_parts_during_a_snapshot_leave_each_row_once(chain: Settings, tmp_path: Path) -> None:
+def test_kills_of_all_parts_during_a_snapshot_leave_each_row_once(shop: Settings, tmp_path: Path) -> None:
     chance = random.Random(16)
-    fill(chain, _ROWS)
-    wanted = configs(chain)
-    victims = [service for service in services(chain) if service.name in ("postgres", "seaweedfs")]
+    fill(shop, _ROWS)
+    demo = connectors(shop)
+    wanted = {SOURCE: demo[SOURCE] | {"snapshot.mode": "no_data"}, SINK: demo[SINK]}
+    victims = [service for service in services(shop) if service.name in ("postgres", "seaweedfs")]
     assert len(victims) == 2
-    traffic = Traffic(chain)
+    traffic = Traffic(shop)
     traffic.start()
     try:
         for number in range(_KILLS):
-            verb = begun(chain, tmp_path, wanted)
+            verb = begun(shop, tmp_path, wanted)
             time.sleep(1.5 + 3 * chance.random())
             if number < len(victims):
                 kill(victims[number])
@@ -167,13 +124,13 @@ def test_kills_of_all_parts_during_a_snapshot_leave_each_row_once(chain: Setting
                 verb.kill()
             _, errors = verb.communicate()
             assert "Traceback" not in errors
-        verb = begun(chain, tmp_path, wanted)
+        verb = begun(shop, tmp_path, wanted)
         told, errors = verb.communicate()
         assert verb.returncode == 0, errors
         assert [one["source"] for one in json.loads(told)] == sorted(f"public.{table}" for table in TABLES)
-        deployed(chain, wanted)
+        deployed(shop, wanted)
         before = traffic.transactions
         eventually(lambda: traffic.transactions > before + 20)
     finally:
         traffic.stop()
-    eventually(lambda: not differences(chain))
+    eventually(lambda: not differences(shop))
