@@ -23,7 +23,9 @@ from tests.cli.programs import finished, program
 from tests.harness import Pipe, own_worker
 from tests.waits import eventually
 
-pytestmark = [pytest.mark.spark]
+pytestmark = [pytest.mark.spark, pytest.mark.faults, pytest.mark.timeout(900)]
+
+KILLS = 10
 
 BEGIN = datetime(2026, 1, 1, tzinfo=UTC)
 MINUTES = Schema(
@@ -75,11 +77,11 @@ class Clicks(threading.Thread):
         self._producer.produce(topic, json.dumps(record).encode(), partition=number % 3)
 
 
-def killed_again_and_again(stack: LocalStack, home: Path, kills: int) -> None:
-    worker = own_worker(stack.settings, home / "first")
-    windows = Pipe(worker.settings, f"clicks_{kills}", MINUTES, UNPARTITIONED_PARTITION_SPEC).create()
-    pairs = Pipe(worker.settings, f"pairs_{kills}", PAIRS, UNPARTITIONED_PARTITION_SPEC).create()
-    answers = f"answers_{kills}"
+def test_ten_kills_leave_the_windows_and_pairs_of_all_records(stack: LocalStack, tmp_path: Path) -> None:
+    worker = own_worker(stack.settings, tmp_path / "first")
+    windows = Pipe(worker.settings, "clicks", MINUTES, UNPARTITIONED_PARTITION_SPEC).create()
+    pairs = Pipe(worker.settings, "pairs", PAIRS, UNPARTITIONED_PARTITION_SPEC).create()
+    answers = "answers"
     kafka_topics.ensure_topics(stack.settings.bootstrap_servers, {answers: (3, {})})
     of_windows = windows.config() | STATE | {
         "frazil.sql": f"SELECT window.start AS since, page, count(*) AS n FROM {windows.name} "  # noqa: S608
@@ -90,11 +92,11 @@ def killed_again_and_again(stack: LocalStack, home: Path, kills: int) -> None:
         "frazil.sql": f"SELECT c.id, a.page FROM {windows.name} c JOIN {answers} a ON c.id = a.id "  # noqa: S608
         "AND c.id > 0 AND a.at BETWEEN c.at AND c.at + INTERVAL 10 SECONDS",
     }  # fmt: skip
-    chance = random.Random(kills)
-    clicks = Clicks(stack.settings.bootstrap_servers, windows.name, answers, kills)
+    chance = random.Random(KILLS)
+    clicks = Clicks(stack.settings.bootstrap_servers, windows.name, answers, KILLS)
     clicks.start()
     try:
-        for kill in range(kills):
+        for kill in range(KILLS):
             worker.start()
             if kill == 0:
                 worker.client.put_config(windows.connector, of_windows)
@@ -109,7 +111,7 @@ def killed_again_and_again(stack: LocalStack, home: Path, kills: int) -> None:
     finally:
         clicks.stop()
 
-    with own_worker(stack.settings, home / "another") as another:  # which has no state of its own
+    with own_worker(stack.settings, tmp_path / "another") as another:  # which has no state of its own
         another.client.put_config(windows.connector, of_windows)
         another.client.put_config(pairs.connector, of_pairs)
         eventually(lambda: len(windows.rows()) >= len(clicks.windows) and len(pairs.rows()) >= len(clicks.pairs))
@@ -117,7 +119,7 @@ def killed_again_and_again(stack: LocalStack, home: Path, kills: int) -> None:
         assert found == sorted((*window, count) for window, count in clicks.windows.items())
         assert sorted((row["id"], row["page"]) for row in pairs.rows()) == sorted(clicks.pairs)
     for pipe, config, columns in ((windows, of_windows, ("since", "page", "n")), (pairs, of_pairs, ("id", "page"))):
-        batch = rows_of_a_batch(pipe, config, home)
+        batch = rows_of_a_batch(pipe, config, tmp_path)
         assert sorted(tuple(row[column] for column in columns) for row in batch) == sorted(
             tuple(row[column] for column in columns) for row in pipe.rows()
         )
@@ -132,14 +134,3 @@ def rows_of_a_batch(pipe: Pipe, config: dict[str, str], home: Path) -> list[dict
     assert code == 0, output
     found = pipe.catalog().load_table(table).scan().to_arrow().to_pylist()
     return [row for row in found if row["page"] != "end"]
-
-
-@pytest.mark.timeout(900)
-def test_two_kills_leave_the_windows_and_pairs_of_all_records(stack: LocalStack, tmp_path: Path) -> None:
-    killed_again_and_again(stack, tmp_path, 2)
-
-
-@pytest.mark.faults
-@pytest.mark.timeout(900)
-def test_ten_kills_leave_the_windows_and_pairs_of_all_records(stack: LocalStack, tmp_path: Path) -> None:
-    killed_again_and_again(stack, tmp_path, 10)
