@@ -26,7 +26,7 @@ from frazil.connectors.sql.state_rules import StateRules
 from frazil.connectors.sql.statement import parse_statement
 
 COLUMNS = "id BIGINT NOT NULL, text STRING"
-KEYS, SIZE, BATCHES = 20_000, 500, 5
+KEYS, SIZE, BATCHES = 2_500, 4_000, 5
 """Keys of a task, letters of the value of each, and batches."""
 BOUND = "spark.sql.streaming.stateStore.rocksdb.maxMemoryUsageMB"
 
