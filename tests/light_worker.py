@@ -63,7 +63,7 @@ def light_worker(
     worker_id = f"{own.host}:{own.port}"
     group = worker_group(worker, worker.settings(Settings({})).bootstrap_servers, loggers)
     topics = ActiveTopics(board=group.statuses)
-    herder = Herder(group.configs, factory, worker_id, RestartPolicy(0.05, 0.2, fenced=3), None, group.statuses, dict)
+    herder = Herder(group.configs, factory, worker_id, RestartPolicy(0.05, 0.2, fenced=3), None, group.statuses)
     forwarder = Forwarder(group, worker_id)
     info = WorkerInfo("k", positions or KeptPositions(), topics, loggers, group.configs.set_logger)
     sources = None

@@ -18,7 +18,7 @@ from frazil.clients.catalog import connect
 from frazil.clients.kafka import topics as kafka_topics
 from frazil.connectors.debezium_keys import errors_of, is_debezium, warnings_of_debezium
 from frazil.connectors.documents import Document, read_documents
-from frazil.connectors.registry import check_config, completed
+from frazil.connectors.registry import checked
 from frazil.connectors.topics.topic_connectors import topic_connectors
 from frazil.environment.settings import Settings
 from frazil.minio.deployment.connectors import connectors
@@ -72,7 +72,7 @@ def test_each_file_would_be_applied_without_a_warning(file: Path) -> None:
         if is_debezium(document.config["connector.class"]):
             assert (errors_of(document.config), warnings_of_debezium(document.config)) == ([], [])
     for document in sinks([file]):
-        told = check_config(completed({**document.config, "name": document.name}, STACK))
+        told = checked({**document.config, "name": document.name}, STACK).warnings
         assert not [text for text in told if "is not a key of this connector" in text]
 
 
@@ -81,7 +81,7 @@ def test_each_file_of_topics_would_be_taken(file: Path) -> None:
     made = topic_connectors(file, Settings({}))
     assert made
     for config in made.values():
-        assert check_config(completed(config, STACK)) == []
+        assert checked(config, STACK).warnings == []
 
 
 @pytest.mark.parametrize("document", sinks(FILES), ids=lambda document: document.name)

@@ -11,7 +11,7 @@ import pytest
 from frazil.cdc.shop import TABLES, Shop
 from frazil.cli.verbs.demo_cdc import connectors
 from frazil.connectors.debezium_keys import errors_of, is_debezium, warnings_of_debezium
-from frazil.connectors.registry import check_config, completed
+from frazil.connectors.registry import checked
 from frazil.environment.settings import Settings
 from frazil.stack.local import LocalStack
 from frazil.stack.postgres import postgres_service
@@ -60,4 +60,4 @@ def test_its_connectors_would_be_taken_without_a_warning_about_changes(tmp_path:
         if is_debezium(config["connector.class"]):
             assert (errors_of(config), warnings_of_debezium(config)) == ([], [])
         else:
-            check_config(completed({**config, "name": name}, settings))
+            checked({**config, "name": name}, settings)

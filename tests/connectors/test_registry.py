@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from frazil.connectors.iceberg.config.iceberg_sink import iceberg_sink_config
-from frazil.connectors.registry import check_config, completed, config_infos, connector_of, find_connector
+from frazil.connectors.registry import checked, completed, config_infos, connector_of, find_connector
 from frazil.environment.settings import Settings
 from frazil.errors import ConfigError
 from tests.connectors.samples import MINIMAL_SINK, SEED_SINK
@@ -38,12 +38,12 @@ def test_a_missing_class_shows_keys_and_no_values() -> None:
 
 
 def test_warnings_of_a_good_configuration() -> None:
-    assert check_config(MINIMAL_SINK) == []
-    assert check_config(SEED_SINK) != []
+    assert checked(MINIMAL_SINK, Settings({})).warnings == []
+    assert checked(SEED_SINK, Settings({})).warnings != []
 
 
 def test_config_infos_count_errors_and_name_the_class() -> None:
-    infos = config_infos({"connector.class": "IcebergSink", "topics": "t"})
+    infos = config_infos({"connector.class": "IcebergSink", "topics": "t"}, Settings({}))
     assert infos["name"] == "IcebergSink"
     configs = infos["configs"]
     assert isinstance(configs, list)
@@ -79,22 +79,21 @@ def test_nothing_of_the_workers_catalog_goes_to_one_that_a_connector_names(tmp_p
 
 
 def test_without_a_catalog_of_the_worker_the_keys_are_asked_for(tmp_path: Path) -> None:
-    config = completed(SHORT, Settings({"FRAZIL_HOME": str(tmp_path)}))
     with pytest.raises(ConfigError, match="Must specify Iceberg catalog properties: iceberg.catalog.type, iceberg.c"):
-        check_config(config)
+        checked(SHORT, Settings({"FRAZIL_HOME": str(tmp_path)}))
     named = Settings({"FRAZIL_HOME": str(tmp_path), "ICEBERG_CATALOG_URI": "http://catalog:8181"})
-    assert check_config(completed(SHORT, named)) == []
+    assert checked(SHORT, named).warnings == []
 
 
 def test_a_validation_counts_what_the_worker_has_and_shows_none_of_it(tmp_path: Path) -> None:
     settings = with_store(tmp_path, MINIO_SECRET_KEY="topsecret")
-    infos = config_infos(SHORT, lambda config: completed(config, settings))
+    infos = config_infos(SHORT, settings)
     assert infos["error_count"] == 0
     assert "topsecret" not in repr(infos)
 
 
 def test_groups_are_in_connects_order() -> None:
-    infos = config_infos(SEED_SINK)
+    infos = config_infos(SEED_SINK, Settings({}))
     assert infos["groups"] == ["Common", "Transforms", "Predicates", "Error Handling", "Schemas", "Serialization"]
 
 

@@ -8,8 +8,9 @@ from typing import get_args
 
 import pytest
 
-from frazil.connectors.registry import check_config
+from frazil.connectors.registry import checked
 from frazil.environment.extras import Extra
+from frazil.environment.settings import Settings
 from frazil.errors import ConfigError
 
 PYPROJECT = Path(__file__).parents[2] / "pyproject.toml"
@@ -71,10 +72,10 @@ def test_a_worker_needs_no_extra() -> None:
 
 
 def test_a_delta_connector_without_its_extra_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    check_config(DELTA)
+    checked(DELTA, Settings({}))
     monkeypatch.setitem(sys.modules, "deltalake", None)
     with pytest.raises(ConfigError, match=r"format\.class: the package deltalake .* `pip install 'frazil\[delta\]'"):
-        check_config(DELTA)
+        checked(DELTA, Settings({}))
 
 
 def test_a_delta_table_without_its_extra_cannot_be_opened() -> None:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from frazil.connectors import connector as opened
 from frazil.connectors.documents import document_of, read_documents
-from frazil.connectors.registry import completed, connector_of
+from frazil.connectors.registry import parsed_with
 from frazil.declare.providers import ConfigProviders
 from frazil.declare.secrets import hide_secrets
 from frazil.environment.settings import Settings
@@ -68,7 +68,7 @@ class Connector:
 
     def check(self) -> Check:
         """Check the configuration; nothing is asked of any service. Raises ConfigError for an unknown class."""
-        parsed = connector_of(self.config).parse(completed(self.config, self._settings))
+        parsed = parsed_with(self.config, self._settings)
         errors = tuple(hide_secrets(text, self.config) for text in parsed.error_texts())
         return Check(errors, (*parsed.warnings, *self._providers.unknown(self.config)))
 

@@ -24,11 +24,11 @@ class ConnectorPlugin:
 
     `open` gets a configuration without placeholders and the cluster as the connector sees it; it raises ConfigError
     for a configuration that cannot run. It imports what only a running sink needs. `complete` adds what a configuration
-    leaves to the worker, whose settings it gets. `find` gives keys that are found when a connector is created, and kept
-    with it; it gets what `open` gets. `asks_store` tells whether only the store knows that a configuration can run.
-    `read_again` tells what becomes of stored records that are read once more. `holds_position`: what it stores
-    tells how far it is, so that a new consumer group does not make it begin anew. `aliases` are names beside the simple
-    one.
+    leaves to the worker, whose settings it gets; `check` adds the errors of a parsed one that only these show. `find`
+    gives keys that are found when a connector is created, and kept with it; it gets what `open` gets. `asks_store`
+    tells whether only the store knows that a configuration can run. `read_again` tells what becomes of stored records
+    that are read once more. `holds_position`: what it stores tells how far it is, so that a new consumer group does not
+    make it begin anew. `aliases` are names beside the simple one.
     """
 
     class_name: str
@@ -37,6 +37,7 @@ class ConnectorPlugin:
     open: Callable[[Mapping[str, str], Settings, Bootstrap], Sink]
     version: str = VERSION
     complete: Callable[[Mapping[str, str], Settings], Mapping[str, str]] = lambda config, settings: config
+    check: Callable[[Parsed, Settings], None] = lambda parsed, settings: None
     find: Callable[[Mapping[str, str], Bootstrap], Mapping[str, str]] = lambda config, cluster: {}
     asks_store: Callable[[Mapping[str, str]], bool] = lambda config: False
     read_again: Callable[[Mapping[str, str]], str] = lambda config: STORED_AGAIN

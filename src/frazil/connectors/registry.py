@@ -1,6 +1,6 @@
 """The connector classes that a configuration may name, and the checks that the worker asks of them."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from functools import cache
 from importlib.metadata import entry_points
 
@@ -10,7 +10,7 @@ from frazil.connectors.keys.sink_definition import WARNINGS_LEVEL
 from frazil.connectors.objects.plugin import PLUGINS as OBJECTS
 from frazil.connectors.plugin import ConnectorPlugin
 from frazil.connectors.sql.plugin import PLUGINS as SQL
-from frazil.declare.definition import invalid_config_message
+from frazil.declare.definition import Parsed, invalid_config_message
 from frazil.environment.settings import Settings
 from frazil.errors import ConfigError
 
@@ -68,13 +68,25 @@ def completed(config: Mapping[str, str], settings: Settings) -> Mapping[str, str
     return connector_of(config).complete(config, settings)
 
 
-def check_config(config: Mapping[str, str | None]) -> list[str]:
-    """Warnings about a configuration that can run; raises ConfigError with all errors in Connect's text."""
-    parsed = connector_of(config).parse(config)
+def parsed_with(config: Mapping[str, str | None], settings: Settings) -> Parsed:
+    """Parse a configuration with what its class takes from the worker's settings, and check it by these.
+
+    Raises as `connector_of` does; errors are in the result.
+    """
+    plugin = connector_of(config)
+    whole = plugin.complete({key: text for key, text in config.items() if text is not None}, settings)
+    parsed = plugin.parse({**whole, **config})
+    plugin.check(parsed, settings)
+    return parsed
+
+
+def checked(config: Mapping[str, str | None], settings: Settings) -> Parsed:
+    """Parse a configuration that can run; raises ConfigError with all errors in Connect's text."""
+    parsed = parsed_with(config, settings)
     errors = parsed.error_texts()
     if errors:
         raise ConfigError(invalid_config_message(errors))
-    return parsed.warnings
+    return parsed
 
 
 def warnings_of(config: Mapping[str, str]) -> list[str]:
@@ -87,17 +99,9 @@ def warnings_of(config: Mapping[str, str]) -> list[str]:
     return [] if config.get(WARNINGS_LEVEL.name, "").strip() == "info" else parsed.warnings
 
 
-def config_infos(
-    config: Mapping[str, str | None], complete: Callable[[Mapping[str, str]], Mapping[str, str]] = dict
-) -> dict[str, object]:
-    """The ConfigInfos body of a validate request; raises ConfigError without a known class.
-
-    `complete` adds what the worker has; of keys that are shown only the configuration's own values count.
-    """
-    plugin = connector_of(config)
-    shown = plugin.definition(config).keys
-    whole = complete({key: text for key, text in config.items() if text is not None})
-    parsed = plugin.parse({**{key: text for key, text in whole.items() if key not in shown}, **config})
+def config_infos(config: Mapping[str, str | None], settings: Settings) -> dict[str, object]:
+    """The ConfigInfos body of a validate request; raises ConfigError without a known class."""
+    parsed = parsed_with(config, settings)
     return {
         "name": config["connector.class"],
         "error_count": len(parsed.error_texts()),

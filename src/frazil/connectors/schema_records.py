@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from frazil.clients.kafka.headers import Headers
 from frazil.connectors.keys.sink_config import part_envelope
-from frazil.connectors.registry import completed, connector_of
+from frazil.connectors.registry import parsed_with
 from frazil.declare.providers import ConfigProviders
 from frazil.environment.settings import Settings
 from frazil.errors import FrazilError
@@ -31,7 +31,7 @@ def read_parts(
     found: dict[str, bytes] = {}
     for part, data in parts.items():
         try:
-            parsed = connector_of(config).parse(completed(providers.resolve(config).config, settings))
+            parsed = parsed_with(providers.resolve(config).config, settings)
             envelope = part_envelope(parsed, part)
             if data is not None and isinstance(envelope, RegistryConverter):
                 found[part] = opened_one(data, envelope, headers, topic)[0]

@@ -54,7 +54,7 @@ class _Chosen:
         return cls(view, log, queues, places_text(wanted), log.chosen(queues, wanted), "sure" in fields)
 
     def config_of(self, name: str) -> Mapping[str, str]:
-        """The configuration of a connector, with what it has from the worker. Raises NotFound."""
+        """The configuration of a connector, with the converters that it has from the worker. Raises NotFound."""
         return self.view.herder.completed(self.view.herder.info(name).config)
 
 

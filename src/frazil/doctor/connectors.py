@@ -14,7 +14,7 @@ from frazil.clients.kafka.ranges import read_ranges
 from frazil.clients.registry.client import RegistryClient, SchemaId
 from frazil.connectors.connector import Connector, Standing, open_connector
 from frazil.connectors.keys.sink_config import part_envelope
-from frazil.connectors.registry import completed, connector_of
+from frazil.connectors.registry import connector_of, parsed_with
 from frazil.doctor.finding import Finding, Look
 from frazil.errors import ConfigError, FrazilError, NotFound
 from frazil.pipeline.letters.queues import DLQ
@@ -180,7 +180,7 @@ def _store(part: str, look: Look, opened: Connector, standing: Standing) -> Iter
 def _registry(part: str, look: Look, opened: Connector, standing: Standing) -> Iterator[Finding]:
     """Whether the registries of its converters answer and take its login."""
     config = {**opened.resolved.config, "name": opened.name}
-    parsed = connector_of(config).parse(completed(config, look.settings))
+    parsed = parsed_with(config, look.settings)
     converters = [part_envelope(parsed, one) for one in _PARTS]
     for access in {one.access for one in converters if isinstance(one, RegistryConverter)}:
         client = RegistryClient(replace(access, connect_timeout=_SHORT_S, read_timeout=_SHORT_S))

@@ -15,7 +15,7 @@ from frazil.clients.kafka import client as kafka_client
 from frazil.connectors.breakers import Breakers
 from frazil.connectors.connector import found_keys, open_connector, open_resolved
 from frazil.connectors.iceberg.spark.runtime import IcebergRuntime
-from frazil.connectors.registry import completed, connector_of
+from frazil.connectors.registry import connector_of
 from frazil.declare.providers import ConfigProviders, Resolved
 from frazil.engine import spark
 from frazil.engine.engine import Engine, begin_run
@@ -210,7 +210,8 @@ class Worker:
             RestartPolicy(fenced=0 if group is None else _FENCED),
             self._providers,
             None if group is None else group.statuses,
-            lambda config: completed(self._config.with_converters(config), self._settings),
+            self._settings,
+            self._config.with_converters,
             self._refusals,
             lambda name, config: found_keys(
                 name, self._config.with_converters(config), self._settings, self._providers

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from frazil.connectors.registry import check_config, completed, find_connector
+from frazil.connectors.registry import checked, find_connector
 from frazil.connectors.sql.config import parse_sql, sql_config, sql_object_config, sql_topic_config
 from frazil.environment.settings import Settings
 from frazil.errors import ConfigError
@@ -92,12 +92,12 @@ def test_errors_about_state_are_those_of_their_keys(changes: dict[str, str], key
 
 def test_state_on_executors_elsewhere_is_refused_at_creation() -> None:
     for master in ("local[*]", "local-cluster[2,1,1024]"):
-        check_config(completed(STATE, Settings({"SPARK_MASTER": master})))
+        checked(STATE, Settings({"SPARK_MASTER": master}))
     for master in ("spark://head:7077", "k8s://https://head", "yarn"):
         settings = Settings({"SPARK_MASTER": master})
         with pytest.raises(ConfigError, match=f"executors elsewhere do not reach.*{master}\\)"):
-            check_config(completed(STATE, settings))
-        check_config(completed({**STATE, "frazil.sql": "SELECT id FROM t", "frazil.dedup.keys": ""}, settings))
+            checked(STATE, settings)
+        checked({**STATE, "frazil.sql": "SELECT id FROM t", "frazil.dedup.keys": ""}, settings)
 
 
 def test_objects_hold_no_state() -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from frazil.connectors.registry import check_config
+from frazil.connectors.registry import checked
 from frazil.connectors.sql import found_columns
 from frazil.connectors.sql.config import found_keys, sql_config
 from frazil.connectors.sql.found_columns import given_columns
@@ -79,7 +79,7 @@ def test_those_of_a_json_schema_have_its_dates_and_times() -> None:
         "struct<id: long, at: timestamptz, who: struct<born: date>, tags: list<string>>"
     )
     config = {**STATEMENT, "frazil.sql.schema": json.dumps(schema), "frazil.watermark": "at 1 minute"}
-    check_config({**config, "frazil.sql": "SELECT count(*) AS n FROM t GROUP BY window(at, '1 minute')"})
+    checked({**config, "frazil.sql": "SELECT count(*) AS n FROM t GROUP BY window(at, '1 minute')"}, Settings({}))
 
 
 @pytest.mark.parametrize(
@@ -88,7 +88,7 @@ def test_those_of_a_json_schema_have_its_dates_and_times() -> None:
 )
 def test_what_is_no_schema_is_refused_at_its_key(text: str, said: str) -> None:
     with pytest.raises(ConfigError, match=said):
-        check_config({**STATEMENT, "frazil.sql.schema": text})
+        checked({**STATEMENT, "frazil.sql.schema": text}, Settings({}))
 
 
 def test_those_of_the_newest_schema_are_kept_and_a_newer_one_is_told(registry: Registry) -> None:

@@ -14,12 +14,14 @@ from tests.connectors.samples import MINIMAL_S3_SINK, SEED_SINK
 
 @pytest.fixture
 def checks() -> ConfigChecks:
-    return ConfigChecks(ConfigProviders.load({}, {}), dict, lambda name, config: [], lambda name, config: {})
+    return ConfigChecks(
+        Settings({}), ConfigProviders.load({}, {}), dict, lambda name, config: [], lambda name, config: {}
+    )
 
 
 def test_what_the_store_refuses_is_refused() -> None:
     checks = ConfigChecks(
-        ConfigProviders.load({}, {}), dict, lambda name, config: [f"{name} has no keys"], lambda *_: {}
+        Settings({}), ConfigProviders.load({}, {}), dict, lambda name, config: [f"{name} has no keys"], lambda *_: {}
     )
     with pytest.raises(ConfigError, match="contains the following 1 error.*\nmine has no keys"):
         checks.whole("mine", {**SEED_SINK, "name": "mine"})

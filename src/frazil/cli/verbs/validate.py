@@ -92,13 +92,13 @@ def _findings(
 ) -> Findings:
     from frazil.connectors.connector import open_resolved
     from frazil.connectors.debezium_keys import errors_of, is_debezium, warnings_of_debezium
-    from frazil.connectors.registry import completed, connector_of
+    from frazil.connectors.registry import parsed_with
     from frazil.declare.secrets import hide_secrets
 
     config = {**own, "name": name}
     if is_debezium(own.get("connector.class", "").strip()):
         return Findings(name, errors_of(config), warnings_of_debezium(config) + providers.unknown(config))
-    parsed = connector_of(config).parse(completed(config, settings))
+    parsed = parsed_with(config, settings)
     found = Findings(
         name,
         [hide_secrets(text, config) for text in parsed.causes()],

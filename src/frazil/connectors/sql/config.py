@@ -20,7 +20,7 @@ from frazil.connectors.objects.config.object_sink import ObjectSinkConfig, check
 from frazil.connectors.sql.columns import spark_columns
 from frazil.connectors.sql.found_columns import FOUND, find_columns, given_columns
 from frazil.connectors.sql.parts import NeedsState, StatementError
-from frazil.connectors.sql.python_config import PYTHON_KEYS, check_python, functions_of
+from frazil.connectors.sql.python_config import PYTHON_KEYS, check_modules, check_python, functions_of
 from frazil.connectors.sql.row_function import PYTHON, RowFunction, load_function, load_udf
 from frazil.connectors.sql.state_config import (
     DEDUP_KEYS,
@@ -53,8 +53,6 @@ SQL = "frazil.sql"
 SCHEMA = "frazil.sql.schema"
 _OF_TOPIC = "frazil.sql.schema.*"
 _FOUND = f"{FOUND_COLUMNS}*"
-WORKER_MODULES, WORKER_MASTER = "frazil.worker.python-modules", "frazil.worker.spark-master"
-"""Names of what a configuration has of the worker that it is checked for; no file of a connector sets them."""
 
 SQL_KEYS = (
     Key(
@@ -171,12 +169,7 @@ def sql_definition(config: Mapping[str, str | None]) -> ConfigDef:
 
 
 def parse_sql(config: Mapping[str, str | None]) -> Parsed:
-    """Parse and check a configuration; errors and warnings are in the result, nothing is raised.
-
-    What it has of the worker, where it has that, is no key of its own.
-    """
-    modules, master = config.get(WORKER_MODULES), config.get(WORKER_MASTER)
-    config = {name: text for name, text in config.items() if name not in (WORKER_MODULES, WORKER_MASTER)}
+    """Parse and check a configuration; errors and warnings are in the result, nothing is raised."""
     parsed = sql_definition(config).parse(config)
     if to_topic(config):
         refused = _NOT_FOR_TOPICS
@@ -197,14 +190,21 @@ def parse_sql(config: Mapping[str, str | None]) -> Parsed:
     topics = _topics(parsed)
     if not parsed.errors.get(SQL) and not has_placeholder(text) and topics:
         try:
-            statement = _statement(parsed, topics)
-            allowed = None if modules is None else [name for name in modules.split(",") if name]
-            check_python(parsed, allowed, has_state=statement.state)
-            if statement.state and not is_here(master or "local"):
-                raise StatementError(f"it keeps state, and {STATE_IS_HERE} (SPARK_MASTER={master})")
+            check_python(parsed, has_state=_statement(parsed, topics).state)
         except StatementError as error:
             parsed.fail(SQL, invalid_value(SQL, text, str(error)))
     return parsed
+
+
+def check_by_worker(parsed: Parsed, settings: Settings) -> None:
+    """Check functions by the modules that the worker allows, and state by its Spark; errors go into `parsed`."""
+    check_modules(parsed, settings.python_modules)
+    text, master = parsed.text(SQL), settings.spark_master
+    if is_here(master) or parsed.errors.get(SQL) or has_placeholder(text) or not _topics(parsed):
+        return
+    if _statement(parsed, _topics(parsed)).state:
+        reason = f"it keeps state, and {STATE_IS_HERE} (SPARK_MASTER={master})"
+        parsed.fail(SQL, invalid_value(SQL, text, reason))
 
 
 def _topics(parsed: Parsed) -> Sequence[str]:

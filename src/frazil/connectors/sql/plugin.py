@@ -8,14 +8,7 @@ from typing import TYPE_CHECKING
 from frazil.connectors.iceberg.config.row_changes import changes_unnamed_rows
 from frazil.connectors.iceberg.plugin import read_again, with_catalog
 from frazil.connectors.plugin import STORED_AGAIN, ConnectorPlugin
-from frazil.connectors.sql.config import (
-    WORKER_MASTER,
-    WORKER_MODULES,
-    found_keys,
-    parse_sql,
-    sql_definition,
-    to_objects,
-)
+from frazil.connectors.sql.config import check_by_worker, found_keys, parse_sql, sql_definition, to_objects
 from frazil.connectors.sql.topic_config import to_topic
 from frazil.environment.bootstrap import Bootstrap
 from frazil.environment.settings import Settings
@@ -38,11 +31,6 @@ def _open(config: Mapping[str, str], settings: Settings, cluster: Bootstrap) -> 
     return SqlSink(config, settings, cluster)
 
 
-def _complete(config: Mapping[str, str], settings: Settings) -> Mapping[str, str]:
-    whole = with_catalog(config, settings) if _to_table(config) else config
-    return {**whole, WORKER_MODULES: ",".join(settings.python_modules), WORKER_MASTER: settings.spark_master}
-
-
 def _to_table(config: Mapping[str, str | None]) -> bool:
     return not (to_topic(config) or to_objects(config))
 
@@ -53,7 +41,8 @@ PLUGINS = (
         sql_definition,
         parse_sql,
         _open,
-        complete=_complete,
+        complete=lambda config, settings: with_catalog(config, settings) if _to_table(config) else config,
+        check=check_by_worker,
         find=found_keys,
         asks_store=lambda config: _to_table(config) and changes_unnamed_rows(parse_sql(config)),
         read_again=lambda config: read_again(config) if _to_table(config) else STORED_AGAIN,

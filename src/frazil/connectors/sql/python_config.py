@@ -33,13 +33,19 @@ def functions_of(parsed: Parsed) -> dict[str, str]:
     return {name.strip().lower(): place.strip() for name, _, place in pairs}
 
 
-def check_python(parsed: Parsed, allowed: Sequence[str] | None, *, has_state: bool) -> None:
-    """Check the keys by the modules that are allowed, where these are known; errors go into `parsed`."""
-    for key, text, place, reason in _named(parsed):
-        if reason is None and allowed is not None and not has_placeholder(place):
-            reason = problem_of_module(place, allowed)
+def check_python(parsed: Parsed, *, has_state: bool) -> None:
+    """Check the keys by themselves and the statement; errors go into `parsed`."""
+    for key, text, _, reason in _named(parsed):
         if has_state:
             reason = "It is for statements without state"
+        if reason is not None:
+            parsed.fail(key, invalid_value(key, text, reason))
+
+
+def check_modules(parsed: Parsed, allowed: Sequence[str]) -> None:
+    """Check the functions by the modules that are allowed; errors go into `parsed`."""
+    for key, text, place, malformed in _named(parsed):
+        reason = None if malformed or has_placeholder(place) else problem_of_module(place, allowed)
         if reason is not None:
             parsed.fail(key, invalid_value(key, text, reason))
 

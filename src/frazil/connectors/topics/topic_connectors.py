@@ -5,7 +5,7 @@ from pathlib import Path
 
 from frazil.connectors.objects.config.delta_keys import DELTA_FORMAT
 from frazil.connectors.objects.config.partitioner_keys import COLUMNS, TIME_COLUMNS
-from frazil.connectors.registry import check_config
+from frazil.connectors.registry import checked
 from frazil.connectors.topics.topics_file import DeltaOptions, TopicEntry, read_topics_file
 from frazil.environment.settings import Settings
 from frazil.errors import ConfigError
@@ -41,7 +41,7 @@ def topic_connectors(path: Path, settings: Settings) -> dict[str, dict[str, str]
     for entry in read_topics_file(path, settings.env):
         config = connector_config(entry, settings)
         try:
-            check_config(config)
+            checked(config, settings)
         except ConfigError as error:
             problems.append(f"{entry.where}: {error}")
         found[entry.id] = config

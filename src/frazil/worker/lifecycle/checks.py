@@ -4,10 +4,11 @@ import logging
 from collections.abc import Callable, Mapping
 
 from frazil.connectors.keys.sink_definition import WARNINGS_LEVEL
-from frazil.connectors.registry import check_config, connector_of
+from frazil.connectors.registry import checked, connector_of
 from frazil.declare.definition import invalid_config_message, invalid_value
 from frazil.declare.providers import ConfigProviders
 from frazil.declare.validators import non_empty_without_control_chars
+from frazil.environment.settings import Settings
 from frazil.errors import ConfigError
 
 logger = logging.getLogger(__name__)
@@ -16,7 +17,7 @@ Config = Mapping[str, str | None]
 
 
 class ConfigChecks:
-    """Checks configurations as this worker would run them: `complete` adds what they have from the worker.
+    """Checks configurations as a worker of these settings would run them: `complete` adds the converters it has.
 
     `refusals` are those of the store, for a configuration that is right in itself. `find` finds keys that are kept with
     it.
@@ -24,11 +25,13 @@ class ConfigChecks:
 
     def __init__(
         self,
+        settings: Settings,
         providers: ConfigProviders,
         complete: Callable[[Mapping[str, str]], Mapping[str, str]],
         refusals: Callable[[str, Mapping[str, str]], list[str]],
         find: Callable[[str, Mapping[str, str]], Mapping[str, str]],
     ) -> None:
+        self._settings = settings
         self._providers = providers
         self._complete = complete
         self._refusals = refusals
@@ -44,7 +47,7 @@ class ConfigChecks:
             raise ConfigError(f"Connector name configuration ({own}) doesn't match connector name in the URL ({name})")
         named = {**config, "name": name}
         if None in named.values():
-            check_config(named)  # a null is an error
+            checked(named, self._settings)  # a null is an error
         return self.checked(name, {key: value for key, value in named.items() if value is not None})
 
     def checked(self, name: str, config: Mapping[str, str]) -> dict[str, str]:
@@ -53,15 +56,11 @@ class ConfigChecks:
         self.check(name, whole)
         return whole
 
-    def completed(self, config: Mapping[str, str]) -> Mapping[str, str]:
-        """The configuration with what it has from the worker. Raises ConfigError for an unknown class."""
-        return self._complete(config)
-
     def check(self, name: str, config: Mapping[str, str]) -> None:
         """Raise ConfigError for a configuration that cannot run; log its keys that have no effect."""
-        whole = self.completed(config)
-        of_worker = tuple(f"{key} " for key in whole.keys() - config.keys())
-        warnings = [text for text in check_config(whole) if not text.startswith(of_worker)]
+        parsed = checked(self._complete(config), self._settings)
+        of_worker = tuple(f"{key} " for key in parsed.config.keys() - config.keys())
+        warnings = [text for text in parsed.warnings if not text.startswith(of_worker)]
         refused = self._refusals(name, config)
         if refused:
             raise ConfigError(invalid_config_message(refused))

@@ -11,6 +11,7 @@ from frazil.connectors.kept_keys import changing, replacing
 from frazil.connectors.registry import connector_of
 from frazil.declare.providers import ConfigProviders
 from frazil.engine.runner_api import STOP_S, RunnerFactory, State, TargetState
+from frazil.environment.settings import Settings
 from frazil.errors import AlreadyExists, ConfigError, NotFound, Rebalancing, ServiceUnavailable
 from frazil.text.events import event
 from frazil.worker.lifecycle.actor import NEW, ActorStatus
@@ -49,16 +50,19 @@ class Herder:
         policy: RestartPolicy | None = None,
         providers: ConfigProviders | None = None,
         board: StatusBoard | None = None,
+        settings: Settings | None = None,
         complete: Callable[[Mapping[str, str]], Mapping[str, str]] = dict,
         refusals: Callable[[str, Mapping[str, str]], list[str]] = lambda name, config: [],
         find: Callable[[str, Mapping[str, str]], Mapping[str, str]] = lambda name, config: {},
     ) -> None:
-        """`complete` adds to a configuration what it has from the worker; see `ConfigChecks` for the others."""
+        """See `ConfigChecks` for `complete`, `refusals` and `find`."""
         self.worker_id = worker_id
+        self.settings = settings or Settings({})
+        self.completed = complete
         self._providers = providers or ConfigProviders()
         self._store = store
         self._board = board
-        self._checks = ConfigChecks(self._providers, complete, refusals, find)
+        self._checks = ConfigChecks(self.settings, self._providers, complete, refusals, find)
         self._lock = threading.RLock()
         self._writing = threading.RLock()
         self._stored: dict[str, StoredConnector] = {}
@@ -66,10 +70,6 @@ class Herder:
         self._owns: Callable[[str], bool] = lambda name: board is None
         self._started = False
         self._closing = False
-
-    def completed(self, config: Mapping[str, str]) -> Mapping[str, str]:
-        """The configuration of a connector with what it has from the worker. Raises ConfigError."""
-        return self._checks.completed(config)
 
     @property
     def started(self) -> bool:
