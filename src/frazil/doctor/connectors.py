@@ -11,7 +11,8 @@ from frazil.clients.kafka import groups as kafka_groups
 from frazil.clients.kafka import offsets as kafka_offsets
 from frazil.clients.kafka import topics as kafka_topics
 from frazil.clients.kafka.ranges import read_ranges
-from frazil.clients.registry.client import RegistryClient, SchemaId
+from frazil.clients.registry.client import RegistryClient
+from frazil.clients.registry.schema import SchemaId
 from frazil.connectors.connector import Connector, Standing, open_connector
 from frazil.connectors.keys.sink_config import part_envelope
 from frazil.connectors.registry import connector_of, parsed_with

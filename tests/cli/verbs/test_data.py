@@ -11,7 +11,7 @@ from typer.testing import CliRunner, Result
 from frazil.cli.main import app
 from frazil.clients.kafka.offsets import end_offsets
 from frazil.clients.registry.access import RegistryAccess
-from frazil.clients.registry.client import SchemaType
+from frazil.clients.registry.schema import SchemaType
 from frazil.environment.settings import Settings
 from frazil.errors import UsageError
 from frazil.minio.deployment.deploy import deploy_topics

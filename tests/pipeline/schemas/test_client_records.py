@@ -16,7 +16,7 @@ from confluent_kafka.serialization import MessageField, SerializationContext
 
 from frazil.clients.kafka.headers import Headers
 from frazil.clients.registry.access import RegistryAccess
-from frazil.clients.registry.client import SchemaType
+from frazil.clients.registry.schema import SchemaType
 from frazil.environment.settings import Settings
 from frazil.pipeline.schemas.connect import PLAIN, ProtobufOptions
 from frazil.pipeline.schemas.converter import RegistryConverter

@@ -9,7 +9,8 @@ import httpx
 import pytest
 
 from frazil.clients.registry.access import apicurio_access, confluent_access
-from frazil.clients.registry.client import RegistryClient, SchemaType
+from frazil.clients.registry.client import RegistryClient
+from frazil.clients.registry.schema import SchemaType
 from frazil.environment.settings import LOOPBACK, Settings
 from frazil.pipeline.schemas.converter import RegistryConverter
 from frazil.pipeline.schemas.wire import Framing

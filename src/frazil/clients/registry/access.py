@@ -11,7 +11,6 @@ from typing import Literal
 from urllib.parse import unquote, urlsplit, urlunsplit
 
 from frazil.clients.kafka.certificates import Identity, identity, trusted
-from frazil.clients.registry.oauth import ClientCredentials
 from frazil.errors import ConfigError
 
 Api = Literal["confluent", "apicurio"]
@@ -29,6 +28,21 @@ _APICURIO_OAUTH = (
     "apicurio.registry.auth.client.scope",
 )
 """Keys of the address, the client, its secret and the scope."""
+
+
+@dataclass(frozen=True)
+class ClientCredentials:
+    """Login of a client at an identity provider; `key` is that of its address.
+
+    A token is renewed `spare` seconds before its end.
+    """
+
+    url: str
+    key: str
+    client: str
+    secret: str = field(repr=False)
+    scope: str = ""
+    spare: float = 0.0
 
 
 @dataclass(frozen=True)

@@ -6,9 +6,8 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, Literal
+from typing import Any
 from urllib.parse import quote
 
 import httpx
@@ -16,35 +15,13 @@ import httpx
 from frazil.clients.calls import timed
 from frazil.clients.registry.access import RegistryAccess
 from frazil.clients.registry.oauth import Tokens
+from frazil.clients.registry.schema import Registered, SchemaId, SchemaType
 from frazil.errors import ConfigError, NotFound, ServiceUnavailable, TerminalError
-
-SchemaType = Literal["AVRO", "PROTOBUF", "JSON", "KCONNECT"]
-IdKind = Literal["id", "guid", "contentId", "globalId"]
 
 _UNKNOWN_S = 10.0
 """Seconds for which an id that the registry does not know is not asked for again."""
 _MOST_REFERENCES = 1000
 _PASSING = (httpx.codes.REQUEST_TIMEOUT, httpx.codes.TOO_MANY_REQUESTS)
-
-
-@dataclass(frozen=True)
-class SchemaId:
-    """Name of a schema in a record: Confluent's number or GUID, or one of Apicurio's two numbers."""
-
-    kind: IdKind
-    value: int | str
-
-    def __str__(self) -> str:
-        return f"{self.kind} {self.value}"
-
-
-@dataclass(frozen=True)
-class Registered:
-    """A schema as its registry has it; `references` are name and text of those that it needs, each behind its own."""
-
-    text: str
-    type: SchemaType | None = None
-    references: tuple[tuple[str, str], ...] = ()
 
 
 @lru_cache(maxsize=64)

@@ -5,26 +5,11 @@ from __future__ import annotations
 import ssl
 import threading
 import time
-from dataclasses import dataclass, field
 
 import httpx
 
+from frazil.clients.registry.access import ClientCredentials
 from frazil.errors import ServiceUnavailable
-
-
-@dataclass(frozen=True)
-class ClientCredentials:
-    """Login of a client at an identity provider; `key` is that of its address.
-
-    A token is renewed `spare` seconds before its end.
-    """
-
-    url: str
-    key: str
-    client: str
-    secret: str = field(repr=False)
-    scope: str = ""
-    spare: float = 0.0
 
 
 class Tokens:

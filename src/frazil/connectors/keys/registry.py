@@ -3,7 +3,7 @@
 from typing import Literal, cast
 
 from frazil.clients.registry.access import apicurio_access, confluent_access
-from frazil.clients.registry.client import SchemaType
+from frazil.clients.registry.schema import SchemaType
 from frazil.declare.definition import Parsed
 from frazil.declare.registry_converters import (
     APICURIO_AVRO_CONVERTER,

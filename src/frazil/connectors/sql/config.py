@@ -35,10 +35,12 @@ from frazil.connectors.sql.state_config import (
 )
 from frazil.connectors.sql.statement import RECORDS, Statement, parse_statement
 from frazil.connectors.sql.topic_config import (
+    BUCKET,
     TOPIC,
     TOPIC_KEYS,
     TopicSinkConfig,
     check_topic,
+    to_objects,
     to_topic,
     topic_config,
 )
@@ -90,13 +92,12 @@ SQL_KEYS = (
     *STATE_KEYS,
     *TOPIC_KEYS,
 )
-_BUCKET = "s3.bucket.name"
 _NOT_OF_RECORDS = "rows of a statement are no records; it may name _key, _headers and the others as columns"
 _STATELESS = "no place for the state of a statement; write to an Iceberg table"
 _NO_STATE, _NO_STATE_FOR_TOPICS = f"objects have {_STATELESS}", f"a topic has {_STATELESS}"
 _NOT_FOR_TOPICS = {
     "iceberg.tables": f"rows go to the topic of {TOPIC}, or to a table",
-    _BUCKET: f"rows go to the topic of {TOPIC}, or to objects",
+    BUCKET: f"rows go to the topic of {TOPIC}, or to objects",
     WATERMARK: _NO_STATE_FOR_TOPICS,
     DEDUP_KEYS: _NO_STATE_FOR_TOPICS,
 }
@@ -105,7 +106,7 @@ _NOT_FOR_OBJECTS = {
     "store.kafka.headers": _NOT_OF_RECORDS,
     "frazil.metadata.enable": _NOT_OF_RECORDS,
     "frazil.schema.file": "records are checked by the columns of frazil.sql.schema",
-    "iceberg.tables": f"rows go to objects with {_BUCKET}, or to a table",
+    "iceberg.tables": f"rows go to objects with {BUCKET}, or to a table",
     WATERMARK: _NO_STATE,
     DEDUP_KEYS: _NO_STATE,
 }
@@ -152,11 +153,6 @@ class StatementConfig:
         parts += [self.python] if self.python else []
         parts += [f"{name}={place}" for name, place in self.functions.items()]
         return hashlib.sha256("\n".join(map(str, parts)).encode()).hexdigest()
-
-
-def to_objects(config: Mapping[str, str | None]) -> bool:
-    """Whether the rows go to objects, or files of a Delta table."""
-    return bool((config.get(_BUCKET) or "").strip())
 
 
 def sql_definition(config: Mapping[str, str | None]) -> ConfigDef:

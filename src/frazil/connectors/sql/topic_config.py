@@ -11,6 +11,7 @@ from frazil.declare.definition import Key, Parsed, invalid_value
 from frazil.declare.validators import at_least
 
 TOPIC = "frazil.sql.topic"
+BUCKET = "s3.bucket.name"
 _KEY = "frazil.sql.topic.key"
 _INTERVAL = "frazil.sql.topic.interval.ms"
 
@@ -46,6 +47,11 @@ class TopicSinkConfig(SinkConfig):
 def to_topic(config: Mapping[str, str | None]) -> bool:
     """Whether the rows go to a topic."""
     return bool((config.get(TOPIC) or "").strip())
+
+
+def to_objects(config: Mapping[str, str | None]) -> bool:
+    """Whether the rows go to objects, or files of a Delta table."""
+    return bool((config.get(BUCKET) or "").strip())
 
 
 def check_topic(parsed: Parsed) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 import numpy as np
@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from frazil.clients.kafka.headers import Headers
 from frazil.clients.registry.access import RegistryAccess
-from frazil.clients.registry.client import Registered, RegistryClient, SchemaId, SchemaType, registry_client
+from frazil.clients.registry.schema import Registered, SchemaId, SchemaType
 from frazil.errors import NotFound
 from frazil.pipeline.convert.strict import ConversionError, StageError
 from frazil.pipeline.rows import Rows
@@ -34,6 +34,9 @@ from frazil.pipeline.schemas.defaults import filled
 from frazil.pipeline.schemas.json_schemas import json_to_connect
 from frazil.pipeline.schemas.required import check_required
 from frazil.pipeline.schemas.wire import Framing, Message, json_record
+
+if TYPE_CHECKING:
+    from frazil.clients.registry.client import RegistryClient
 
 SubjectName = Literal["topic", "record", "topic-record"]
 
@@ -115,6 +118,8 @@ class Compiled:
 @lru_cache(maxsize=64)
 def _reader(converter: RegistryConverter) -> _Reader:
     """Give the reader of a converter, with the schemas that this process knows already."""
+    from frazil.clients.registry.client import registry_client
+
     return _Reader(converter, registry_client(converter.access))
 
 

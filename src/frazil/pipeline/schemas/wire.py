@@ -12,7 +12,7 @@ import msgspec
 import numpy as np
 
 from frazil.clients.kafka.headers import Headers
-from frazil.clients.registry.client import IdKind, SchemaId
+from frazil.clients.registry.schema import IdKind, SchemaId
 from frazil.pipeline.convert.strict import ConversionError
 from frazil.pipeline.schemas.avro_text import Ints, Texts
 
