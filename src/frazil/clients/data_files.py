@@ -16,6 +16,7 @@ from pyiceberg.manifest import DataFile, FileFormat
 from pyiceberg.schema import Schema
 from pyiceberg.table import FileScanTask, Table
 from pyiceberg.table.metadata import TableMetadata
+from pyiceberg.table.snapshots import Snapshot
 from pyiceberg.types import ListType, MapType, NestedField, StructType
 
 _ALL_ROWS = AlwaysTrue()
@@ -98,6 +99,15 @@ def _with_nulls_of(array: pa.Array | None, projected: pa.Array | None) -> pa.Arr
     if array is None or projected is None or array.null_count == projected.null_count:
         return projected
     return pc.if_else(array.is_valid(), projected, None)
+
+
+def row_count(snapshot: Snapshot | None) -> int | None:
+    """Number of rows by the summary; None with delete files, for then it counts rows that are not there any more."""
+    if snapshot is None:
+        return 0
+    summary = snapshot.summary.additional_properties if snapshot.summary else {}
+    deletes = {summary.get(f"total-{kind}-deletes", "0") for kind in ("position", "equality")}
+    return int(summary["total-records"]) if "total-records" in summary and deletes == {"0"} else None
 
 
 def arrow_schema(projection: Schema) -> pa.Schema:

@@ -8,10 +8,12 @@ from dataclasses import dataclass
 
 from frazil.clients.kafka import offsets as kafka_offsets
 from frazil.clients.kafka.ranges import Range
+from frazil.connectors.keys.sink_config import SinkConfig
 from frazil.pipeline import offsets
 from frazil.pipeline.executor import Executor
 from frazil.pipeline.offsets import Offsets
 from frazil.pipeline.report import BatchReport, Totals
+from frazil.pipeline.source import ranges_between
 from frazil.text.amounts import counted
 
 BETWEEN = ".backfill-"
@@ -31,6 +33,11 @@ class Span:
 
     begin: Offsets
     end: Offsets
+
+    @property
+    def ranges(self) -> list[Range]:
+        """The records by partitions."""
+        return ranges_between(self.begin, self.end)
 
     def name_of(self, *parts: str) -> str:
         """Name what a backfill of the span adds to names of its connector; `parts` tell what it is about."""
@@ -69,16 +76,16 @@ class Backfill:
         return sum(map(len, self.ranges))
 
 
-def span_offsets(
-    bootstrap: str, topics: Sequence[str], since_ms: int | None, until_ms: int | None, *, committed: bool
-) -> tuple[Offsets, Offsets]:
-    """Give the offsets between two of Kafka's times in epoch ms, where a topic begins and ends without them.
+def span_of(
+    config: SinkConfig, bootstrap: str, topics: Sequence[str], since_ms: int | None, until_ms: int | None
+) -> Span:
+    """Give the records between two of Kafka's times in epoch ms, where a topic begins and ends without them.
 
     From a partition's first record that is as new as the one, to before its first that is as new as the other. Raises
     NotFound or ServiceUnavailable.
     """
     first = kafka_offsets.begin_offsets(bootstrap, topics)
-    last = kafka_offsets.end_offsets(bootstrap, topics, committed=committed)
+    last = kafka_offsets.end_offsets(bootstrap, topics, committed=config.reads_committed)
 
     def at(time_ms: int | None, otherwise: Offsets) -> Offsets:
         if time_ms is None:
@@ -87,4 +94,4 @@ def span_offsets(
         return {key: min(found.get(key, end), end) for key, end in last.items()}
 
     begin, end = at(since_ms, first), at(until_ms, last)
-    return begin, {key: max(offset, begin[key]) for key, offset in end.items()}
+    return Span(begin, {key: max(offset, begin[key]) for key, offset in end.items()})

@@ -182,6 +182,11 @@ class Sink(ABC):
     def config(self) -> SinkConfig:
         """The checked configuration."""
 
+    @property
+    def _reads_headers(self) -> bool:
+        """Whether its tasks need headers of records, also where no record becomes a dead letter."""
+        return self.config.reads_headers
+
     @abstractmethod
     def start(self, context: SinkContext, topics: Sequence[str]) -> SinkTask:
         """Check what the sink writes to, and take the stored position.

@@ -14,7 +14,7 @@ from pyiceberg.schema import Schema
 from pyiceberg.table import FileScanTask, Table
 from pyiceberg.types import DateType, NestedField, TimestampType, TimestamptzType
 
-from frazil.clients.data_files import read_table
+from frazil.clients.data_files import read_table, row_count
 from frazil.sql.arrow_values import column_at, rows_of
 from frazil.sql.metadata import instant
 from frazil.sql.names import Names, answers
@@ -73,25 +73,15 @@ def summarise(
         columns = shown(schema) or {field.name: field.name for field in schema.fields[:FIRST_COLUMNS]}
         paths = list(columns)
         newest = reader.rows(paths, rows)
+        known = row_count(table.current_snapshot())
         full = reader.full(newest) if last and newest.num_rows else None
         return TableSummary(
             name=table.name()[-1],
-            rows=_row_total(table),
+            rows=table.scan().count() if known is None else known,
             snapshot=_snapshot(table),
             newest=_result(list(columns.values()), newest, paths),
             last=_result(full.column_names, full, full.column_names) if full is not None else None,
         )
-
-
-def _row_total(table: Table) -> int:
-    snapshot = table.current_snapshot()
-    if snapshot is None:
-        return 0
-    summary = snapshot.summary.additional_properties if snapshot.summary else {}
-    deletes = [summary.get(f"total-{kind}-deletes", "0") for kind in ("position", "equality")]
-    if "total-records" in summary and set(deletes) == {"0"}:
-        return int(summary["total-records"])
-    return table.scan().count()
 
 
 def _snapshot(table: Table) -> Snapshot | None:

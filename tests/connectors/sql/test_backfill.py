@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from frazil.connectors.backfill import span_offsets
+from frazil.connectors.backfill import span_of
 from frazil.connectors.iceberg.table.commit import summary_of
 from frazil.connectors.sql import runs
 from frazil.connectors.sql.backfill import StatementBackfill
@@ -51,9 +51,9 @@ class Backfill:
         self.broker, self.catalog = memory
         own: Any = config.get("config", {})
         parsed, statement = sql_config({**MINIMAL_SINK, **STATEMENT, **own})
-        times = (None if hour is None else hour * HOUR_MS for hour in (since, until))
-        begin, end = span_offsets(BOOTSTRAP, parsed.topics, *times, committed=False)
-        self.made = StatementBackfill(statement, parsed, BOOTSTRAP, self.catalog, begin, end)
+        begin, end = (None if hour is None else hour * HOUR_MS for hour in (since, until))
+        span = span_of(parsed, BOOTSTRAP, parsed.topics, begin, end)
+        self.made = StatementBackfill(statement, parsed, BOOTSTRAP, self.catalog, span)
         self.tolerant = parsed.errors_tolerance == "all"
 
     def run(self, executor: Executor | None = None) -> BatchReport:
@@ -91,7 +91,7 @@ def test_a_span_without_bounds_is_the_whole_topic(one: Memory, patched: pytest.M
     backfill = Backfill(one)
     backfill.run()
     assert backfill.ids() == [1, 2]
-    assert Backfill(one, 5).made.begin == Backfill(one, 5).made.end, "no record is as new"
+    assert Backfill(one, 5).made.span.ranges == [], "no record is as new"
 
 
 def test_the_connector_goes_on_where_it_was_and_what_it_has_is_told(one: Memory, patched: pytest.MonkeyPatch) -> None:

@@ -91,7 +91,7 @@ def stored(memory: Memory) -> list[dict[str, Any]]:
 
 def test_rows_are_records_at_their_places_over_all_files(made: Memory) -> None:
     found = backfill(made)
-    assert found.end == {("t", 0): 5}
+    assert found.span.end == {("t", 0): 5}
     read = [list(found.source.read([Range("t", 0, *span)])) for span in ((0, 5), (1, 2), (2, 4), (5, 5))]
     assert [sum(map(len, chunks)) for chunks in read] == [5, 1, 2, 0]
     assert [at for rows in read[2] for at in rows.offsets.tolist()] == [2, 3]

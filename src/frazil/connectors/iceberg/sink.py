@@ -65,11 +65,6 @@ class IcebergSink(Sink):
     ) -> IcebergSinkTask:
         return IcebergSinkTask(self._config, self._bootstrap, catalog, topics, source, dead_letters, context)
 
-    @property
-    def _reads_headers(self) -> bool:
-        chain = self._config.transforms
-        return chain is not None and chain.reads_headers
-
     def alter(self, changes: Changes | None) -> list[str]:
         """See `Sink`."""
         return alter_positions(self._config, self._bootstrap, changes)

@@ -141,7 +141,7 @@ class SinkTable(Progress):
         self.floor, self.refusal = self.target.floor(self.table, self._config.name), ""
         taken_over = self._is_taken_over()
         route = self._config.route
-        if self._named_by_records:
+        if self._config.names_tables:
             start_position.check_identity(self.name, self.floor.identity, identity)
             if self.floor.rolled_back:
                 logger.warning(
@@ -284,20 +284,16 @@ class SinkTable(Progress):
         A catalog that refuses one name, and answers otherwise, says something of that name.
         """
         cause = error.__cause__
-        if self._named_by_records and isinstance(cause, RESTError) and not isinstance(cause, BadRequestError):
+        if self._config.names_tables and isinstance(cause, RESTError) and not isinstance(cause, BadRequestError):
             try:
                 self.target.catalog.list_namespaces()
             except (RESTError, RequestException):
                 raise error from cause
         self._refuse(error)
 
-    @property
-    def _named_by_records(self) -> bool:
-        return self._config.route is not None and self._config.route.names_tables
-
     def _refuse(self, error: FrazilError) -> None:
         """The table can have no record; raises the error again where the table is one that has to be there."""
-        if not self._named_by_records:
+        if not self._config.names_tables:
             raise error
         self.table, self.floor, self.refusal = None, Floor(), str(error)
 

@@ -57,8 +57,7 @@ class SinkTables:
 
         None, with a warning, where the catalog does not list its tables. Raises ServiceUnavailable.
         """
-        route = self.config.route
-        if route is None or not route.names_tables:
+        if not self.config.names_tables:
             return {}
         found: dict[str, Floor] = {}
         try:
@@ -123,8 +122,7 @@ class SinkTables:
 
     def used(self, names: set[str]) -> None:
         """Forget tables that records have not named for long; these ones had records in the last batch."""
-        route = self.config.route
-        if route is None or not route.names_tables:
+        if not self.config.names_tables:
             return
         for name, table in self._known.items():
             table.idle = 0 if name in names else table.idle + 1

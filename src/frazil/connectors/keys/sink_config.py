@@ -50,6 +50,11 @@ class SinkConfig:
         return self.envelope is not None
 
     @property
+    def reads_headers(self) -> bool:
+        """Whether headers of records make a difference."""
+        return self.transforms is not None and self.transforms.reads_headers
+
+    @property
     def reads_schema_headers(self) -> bool:
         """Whether headers of records may say which schema they have."""
         return any(isinstance(one, RegistryConverter) for one in (self.envelope, self.key.envelope))

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from frazil.connectors.keys.framework import IDENTITY_KEYS, SINK_KEYS
 from frazil.declare.converters import Role, converter_keys, converter_option_keys
 from frazil.declare.definition import ConfigDef, Key
-from frazil.declare.validators import one_of
+from frazil.declare.validators import at_least, one_of
 from frazil.pipeline.transforms.declaration import reads_keys, transform_keys
 
 WARNINGS_LEVEL = Key(
@@ -16,6 +16,13 @@ WARNINGS_LEVEL = Key(
     default="warn",
     importance="LOW",
     validator=one_of("warn", "info"),
+)
+BATCH_RECORDS = Key(
+    "frazil.batch.max.records",
+    "INT",
+    "Most records of one batch, over all partitions.",
+    default=500_000,
+    validator=at_least(1),
 )
 
 

@@ -84,10 +84,6 @@ class ObjectSink(Sink):
             table,
         )
 
-    @property
-    def _reads_headers(self) -> bool:
-        return self._config.reads_headers
-
     def alter(self, changes: Changes | None) -> list[str]:
         """See `Sink`: the position is stored beside the objects, and the consumer group has a copy.
 

@@ -29,7 +29,6 @@ from frazil.errors import BadRecord, NotFound, TerminalError
 from frazil.pipeline.executor import Executor
 from frazil.pipeline.letters.book import LetterBook
 from frazil.pipeline.letters.deadletter import DeadLetterQueue
-from frazil.pipeline.offsets import Offsets
 from frazil.pipeline.report import BatchReport
 from frazil.pipeline.results import TaskResult
 from frazil.pipeline.source import Source, divided
@@ -38,24 +37,23 @@ from frazil.pipeline.task_spec import TaskSpec
 
 @dataclass(frozen=True)
 class StatementBackfill:
-    """A span of the topics of a connector with a statement, from `begin` to `end`."""
+    """A span of the topics of a connector with a statement."""
 
     own: StatementConfig
     config: IcebergSinkConfig
     bootstrap: str
     catalog: Catalog
-    begin: Offsets
-    end: Offsets
+    span: Span
 
     @property
     def position(self) -> str:
         """Name under which the table keeps that it has the rows: that of the connector, its statement and the span."""
-        return f"{self.config.name}{Span(self.begin, self.end).name_of(self.own.digest)}"
+        return f"{self.config.name}{self.span.name_of(self.own.digest)}"
 
     @property
     def topics(self) -> list[str]:
         """Topics of the span."""
-        return sorted({topic for topic, _ in self.end})
+        return sorted({topic for topic, _ in self.span.end})
 
     def standing(self) -> tuple[bool, list[str]]:
         """Tell whether the table has the rows, and why rows may be there twice or be replaced if they are stored."""
@@ -73,7 +71,7 @@ class StatementBackfill:
         )
         floor = target.floor(table, self.position)
         start_position.check_identity(target.name, floor.identity, now)
-        if Span(self.begin, self.end).is_before(floor.offsets):
+        if self.span.is_before(floor.offsets):
             return True, []
         if self.config.row_changes is None:
             return False, list(self._stored(target, table, now))
@@ -86,8 +84,8 @@ class StatementBackfill:
             if name == self.position or name.partition(BETWEEN)[0] != self.config.name:
                 continue
             floor, first = target.floor(table, name), target.beginning(table, name)
-            known = [key for key in self.end if floor.identity.topic_ids.get(key[0]) == now.topic_ids[key[0]]]
-            span = Span(self.begin, {key: self.end[key] for key in known})
+            known = [key for key in self.span.end if floor.identity.topic_ids.get(key[0]) == now.topic_ids[key[0]]]
+            span = Span(self.span.begin, {key: self.span.end[key] for key in known})
             yield from span.common(first, floor.offsets, f"stored by {name} already")
 
     def _identity(self, floors: Mapping[str, Floor]) -> KafkaIdentity:
@@ -102,7 +100,7 @@ class StatementBackfill:
         floors = tables.floors()
         tables.identity = identity = self._identity(floors)
         letters = LetterBook(dead_letters, self.bootstrap, config.name)
-        letters.start(self.topics, 0, self.begin)
+        letters.start(self.topics, 0, self.span.begin)
 
         def read(spec: TaskSpec, one_task: bool) -> TaskResult:
             ranges = spec.ranges()
@@ -119,7 +117,7 @@ class StatementBackfill:
                 )
             return result
 
-        batch = Batch(config, identity, letters, tables, self.begin, self.end, read)
+        batch = Batch(config, identity, letters, tables, self.span.begin, self.span.end, read)
         batch.store()
         return batch.report()
 

@@ -7,7 +7,7 @@ from copy import copy
 from dataclasses import replace
 
 from frazil.clients.kafka import topics as kafka_topics
-from frazil.connectors.backfill import BETWEEN, Backfill, Span, span_offsets
+from frazil.connectors.backfill import BETWEEN, Backfill, Span, span_of
 from frazil.connectors.objects.config.object_sink import ObjectSinkConfig
 from frazil.connectors.objects.schema_file import SchemaFile
 from frazil.connectors.objects.sink import ObjectSink
@@ -21,7 +21,7 @@ from frazil.errors import UsageError
 from frazil.pipeline.executor import Executor
 from frazil.pipeline.letters.deadletter import DeadLetterQueue
 from frazil.pipeline.report import Totals
-from frazil.pipeline.source import Source, ranges_between
+from frazil.pipeline.source import Source
 
 
 class SqlObjectSink(StatementSink, ObjectSink):
@@ -68,7 +68,7 @@ class SqlObjectSink(StatementSink, ObjectSink):
             raise UsageError(f"rows of table {table} can be stored in an Iceberg table only. Nothing was stored")
         config, bootstrap = self._config, self._bootstrap
         topics = topics_of(config, bootstrap)
-        span = Span(*span_offsets(bootstrap, topics, since_ms, until_ms, committed=config.reads_committed))
+        span = span_of(config, bootstrap, topics, since_ms, until_ms)
         named = self._named(span)
         done = named._is_of(topics) and span.is_before(named._reached(named._table(), span.end))  # noqa: SLF001 - of its own
         own = self._reached(self._table(), span.end)
@@ -78,8 +78,7 @@ class SqlObjectSink(StatementSink, ObjectSink):
         def run(executor: Executor) -> Totals:
             return named.start(SinkContext(executor), topics).store(span.end)
 
-        ranges = ranges_between(span.begin, span.end)
-        return Backfill(named.name, f"bucket {config.store.bucket}", ranges, done, remarks, run)
+        return Backfill(named.name, f"bucket {config.store.bucket}", span.ranges, done, remarks, run)
 
     def _named(self, span: Span) -> SqlObjectSink:
         """Make the sink of a span: position, consumer group and objects have names that are those of the statement
@@ -110,7 +109,3 @@ class SqlObjectSink(StatementSink, ObjectSink):
         """Tell whether the stored position, where there is one, is of the topics as they are now."""
         ids, known = kafka_topics.topic_ids(self._bootstrap, topics), self._stored_positions().load().topics
         return all(known.get(topic, id_) == id_ for topic, id_ in ids.items())
-
-    @property
-    def _reads_headers(self) -> bool:
-        return "_headers" in self._own.statement.metadata or super()._reads_headers

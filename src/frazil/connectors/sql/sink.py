@@ -10,7 +10,7 @@ import pyarrow as pa
 from pyiceberg.catalog import Catalog
 
 from frazil.clients import catalog as catalogs
-from frazil.connectors.backfill import Backfill, span_offsets
+from frazil.connectors.backfill import Backfill, span_of
 from frazil.connectors.dead_letters import dead_letter_queue
 from frazil.connectors.iceberg.config.iceberg_sink import IcebergSinkConfig
 from frazil.connectors.iceberg.position.alter import alter_positions
@@ -29,7 +29,7 @@ from frazil.pipeline.executor import Executor
 from frazil.pipeline.letters.deadletter import DeadLetterQueue
 from frazil.pipeline.report import BatchReport
 from frazil.pipeline.rows import Rows
-from frazil.pipeline.source import Source, ranges_between
+from frazil.pipeline.source import Source
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -71,8 +71,8 @@ class SqlSink(StatementSink, IcebergSink):
 
         config, bootstrap = self._config, self._bootstrap
         topics = topics_of(config, bootstrap)
-        begin, end = span_offsets(bootstrap, topics, since_ms, until_ms, committed=config.reads_committed)
-        found = StatementBackfill(self._own, config, bootstrap, self._catalog(), begin, end)
+        span = span_of(config, bootstrap, topics, since_ms, until_ms)
+        found = StatementBackfill(self._own, config, bootstrap, self._catalog(), span)
         done, remarks = found.standing()
 
         def run(executor: Executor) -> BatchReport:
@@ -80,7 +80,7 @@ class SqlSink(StatementSink, IcebergSink):
             letters = dead_letter_queue(named, bootstrap, self._class, topics, config.catalog_properties)
             return found.run(executor, task_source(config, bootstrap, headers=self._reads_headers), letters)
 
-        return Backfill(found.position, config.tables[0], ranges_between(begin, end), done, remarks, run)
+        return Backfill(found.position, config.tables[0], span.ranges, done, remarks, run)
 
     def _backfill_of(self, table: str) -> Backfill:
         from frazil.connectors.sql.table_backfill import TableBackfill
@@ -91,7 +91,7 @@ class SqlSink(StatementSink, IcebergSink):
         def run(executor: Executor) -> BatchReport:
             return found.run(executor, found.source, None)
 
-        ranges = [replace(one, topic=table) for one in ranges_between(found.begin, found.end)]
+        ranges = [replace(one, topic=table) for one in found.span.ranges]
         return Backfill(found.position, self._config.tables[0], ranges, done, remarks, run)
 
     def store_batch(self, frame: DataFrame, number: int, executor: Executor) -> BatchReport | None:
@@ -118,7 +118,3 @@ class SqlSink(StatementSink, IcebergSink):
 
     def _catalog(self) -> Catalog:
         return catalogs.connect(self._config.catalog_properties, self._config.catalog_name)
-
-    @property
-    def _reads_headers(self) -> bool:
-        return "_headers" in self._own.statement.metadata or super()._reads_headers

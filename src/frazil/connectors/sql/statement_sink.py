@@ -10,7 +10,7 @@ from dataclasses import replace
 
 import pyarrow as pa
 
-from frazil.connectors.backfill import RECORDS_PER_TASK, span_offsets
+from frazil.connectors.backfill import RECORDS_PER_TASK, Span, span_of
 from frazil.connectors.checks.compare import Limits, Progress
 from frazil.connectors.checks.result import RangeCheck
 from frazil.connectors.kept_keys import FOUND_COLUMNS
@@ -32,7 +32,7 @@ from frazil.environment.settings import Settings
 from frazil.errors import ConfigError, FrazilError, NotFound, UsageError
 from frazil.pipeline.executor import Executor
 from frazil.pipeline.letters.log import Queue
-from frazil.pipeline.source import divided, ranges_between
+from frazil.pipeline.source import divided
 from frazil.pipeline.task_spec import Bounds
 
 logger = logging.getLogger(__name__)
@@ -80,6 +80,11 @@ class StatementSink(Sink):
                     f"To take them, remove {FOUND_COLUMNS}{topic} from the connector: patch connector {self.name} "
                     f"--remove {FOUND_COLUMNS}{topic}",
                 )
+
+    @property
+    def _reads_headers(self) -> bool:
+        """See `Sink`."""
+        return "_headers" in self._own.statement.metadata or super()._reads_headers
 
     def _tables(self) -> Callable[[], Sequence[pa.Table]]:
         """Give what reads the tables that the statement joins; here it joins none."""
@@ -132,15 +137,15 @@ class StatementSink(Sink):
             raise UsageError(f"a frame is of one topic; name one of {', '.join(each.name for each in several)}")
         (found,) = chosen
         topics = [topic] if topic else topics_of(config, bootstrap)
-        begin, end = span_offsets(bootstrap, topics, since_ms, until_ms, committed=config.reads_committed)
+        span = span_of(config, bootstrap, topics, since_ms, until_ms)
         if within is not None:
-            begin = {key: max(at, within.floor.get(key, at)) for key, at in begin.items()}
-            end = {key: min(at, within.ceiling.get(key, at)) for key, at in end.items()}
-        ranges = ranges_between(begin, end)
+            begin = {key: max(at, within.floor.get(key, at)) for key, at in span.begin.items()}
+            span = Span(begin, {key: min(at, within.ceiling.get(key, at)) for key, at in span.end.items()})
+        ranges = span.ranges
         source, named = task_source(config, bootstrap, headers=True), {one: replace(found, name=one) for one in topics}
         shares = divided(ranges, -(-sum(map(len, ranges)) // RECORDS_PER_TASK))
         scans = [scan for share in shares for scan in scans_of(named, share, source, {}, None)]
-        return typed_records(found, scans, begin, end, tolerant=config.errors_tolerance == "all")
+        return typed_records(found, scans, span.begin, span.end, tolerant=config.errors_tolerance == "all")
 
     def through(self, function: RowFunction) -> None:
         """See `Sink`."""

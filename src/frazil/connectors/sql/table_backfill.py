@@ -11,7 +11,7 @@ from pyiceberg.table import Table
 
 from frazil.clients.catalog import catalog_errors
 from frazil.clients.kafka import client as kafka_client
-from frazil.connectors.backfill import digest_of
+from frazil.connectors.backfill import Span, digest_of
 from frazil.connectors.iceberg.config.iceberg_sink import IcebergSinkConfig
 from frazil.connectors.iceberg.table.commit import Floor, TableBranch
 from frazil.connectors.positions import KafkaIdentity
@@ -51,7 +51,7 @@ class TableBackfill(StatementBackfill):
         version = f"{table.metadata.table_uuid} {head.snapshot_id if head is not None else 'empty'}"
         source = TableSource.of(table, own.columns[topic])
         plain = replace(config, transforms=None, envelope=None, errors_tolerance="none")
-        return cls(own, plain, bootstrap, catalog, {(topic, 0): 0}, {(topic, 0): source.end}, source, version)
+        return cls(own, plain, bootstrap, catalog, Span({(topic, 0): 0}, {(topic, 0): source.end}), source, version)
 
     @property
     def position(self) -> str:
@@ -59,7 +59,7 @@ class TableBackfill(StatementBackfill):
         return f"{self.config.name}{_OF}{digest_of(self.own.digest, self.version)}"
 
     def _standing(self, target: TableBranch, table: Table) -> tuple[bool, list[str]]:
-        if all(target.floor(table, self.position).offsets.get(key, 0) >= end for key, end in self.end.items()):
+        if all(target.floor(table, self.position).offsets.get(key, 0) >= end for key, end in self.span.end.items()):
             return True, []
         if not table.metadata.snapshots:
             return False, []

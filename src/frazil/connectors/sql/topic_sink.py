@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from frazil.clients.kafka import topics as kafka_topics
-from frazil.connectors.backfill import Backfill, Span, span_offsets
+from frazil.connectors.backfill import Backfill, span_of
 from frazil.connectors.dead_letters import dead_letter_queue
 from frazil.connectors.positions import Changes, alter_group, check_changes
 from frazil.connectors.sink import SinkContext
@@ -21,7 +21,6 @@ from frazil.errors import UsageError
 from frazil.pipeline.executor import Executor
 from frazil.pipeline.offsets import Offsets
 from frazil.pipeline.report import Totals
-from frazil.pipeline.source import ranges_between
 
 
 class SqlTopicSink(StatementSink):
@@ -52,7 +51,7 @@ class SqlTopicSink(StatementSink):
     def _task(
         self, config: TopicSinkConfig, context: SinkContext, topics: Sequence[str], begin: Offsets | None = None
     ) -> SqlTopicTask:
-        source = task_source(config, self._bootstrap, headers="_headers" in self._own.statement.metadata)
+        source = task_source(config, self._bootstrap, headers=self._reads_headers)
         queue = dead_letter_queue(config, self._bootstrap, self._class, topics, config.topic)
         return SqlTopicTask(self._own, config, self._bootstrap, topics, source, queue, context, begin)
 
@@ -62,7 +61,7 @@ class SqlTopicSink(StatementSink):
             raise UsageError(f"rows of table {table} can be stored in an Iceberg table only. Nothing was sent")
         config, bootstrap = self._config, self._bootstrap
         topics = topics_of(config, bootstrap)
-        span = Span(*span_offsets(bootstrap, topics, since_ms, until_ms, committed=config.reads_committed))
+        span = span_of(config, bootstrap, topics, since_ms, until_ms)
         found = TopicBackfill(self._own, config, bootstrap, span)
         done, remarks = found.standing()
 
@@ -70,8 +69,7 @@ class SqlTopicSink(StatementSink):
             context = SinkContext(executor, at_once=True)
             return self._task(found.named, context, topics, span.begin).store(span.end)
 
-        ranges = ranges_between(span.begin, span.end)
-        return Backfill(found.named.name, f"topic {config.topic}", ranges, done, remarks, run)
+        return Backfill(found.named.name, f"topic {config.topic}", span.ranges, done, remarks, run)
 
     def alter(self, changes: Changes | None) -> list[str]:
         """See `Sink`."""

@@ -24,7 +24,7 @@ from frazil.connectors.keys.framework import (
 )
 from frazil.connectors.keys.maintenance import BY_NEED, MaintenanceConfig, maintenance_config
 from frazil.connectors.keys.sink_config import SinkConfig, sink_fields
-from frazil.connectors.keys.sink_definition import sink_definition
+from frazil.connectors.keys.sink_definition import BATCH_RECORDS, sink_definition
 from frazil.declare.converters import (
     check_converters,
 )
@@ -130,6 +130,11 @@ class IcebergSinkConfig(SinkConfig):
     row_changes: RowChanges | None = None
     maintenance: MaintenanceConfig | None = None
     compacts: bool = True
+
+    @property
+    def names_tables(self) -> bool:
+        """Whether records name tables of their own."""
+        return self.route is not None and self.route.names_tables
 
     def branch_of(self, table: str) -> str:
         """The branch to commit to."""
@@ -256,7 +261,7 @@ def typed_config(config: Mapping[str, str], parsed: Parsed) -> IcebergSinkConfig
         write_properties={key: text.strip() for key, text in parsed.members(_WRITE + ".*").items()},
         redact=parsed.flag("frazil.redact.enabled"),
         record_mappers=None if parsed.values[MAPPERS] is None else parsed.items(MAPPERS),
-        max_records_per_batch=parsed.number("frazil.batch.max.records"),
+        max_records_per_batch=parsed.number(BATCH_RECORDS.name),
         max_new_columns_per_batch=parsed.number("frazil.schema.max.new.columns"),
         max_columns=parsed.number("frazil.schema.max.columns"),
         max_new_tables=parsed.number(MOST_NEW),

@@ -2,7 +2,7 @@
 
 from frazil.connectors.keys.maintenance import MAINTENANCE_KEYS
 from frazil.connectors.keys.restart import RESTART_KEYS
-from frazil.connectors.keys.sink_definition import WARNINGS_LEVEL
+from frazil.connectors.keys.sink_definition import BATCH_RECORDS, WARNINGS_LEVEL
 from frazil.declare.definition import Key
 from frazil.declare.validators import (
     at_least,
@@ -256,13 +256,7 @@ ICEBERG_KEYS: tuple[Key, ...] = (
         default=None,
         validator=mapper_names,
     ),
-    Key(
-        "frazil.batch.max.records",
-        "INT",
-        "Most records of one batch, over all partitions.",
-        default=500_000,
-        validator=at_least(1),
-    ),
+    BATCH_RECORDS,
     Key(
         "frazil.schema.max.new.columns",
         "INT",

@@ -24,8 +24,7 @@ def alter_positions(
     remarks: list[str] = []
     moves = None if changes is None else check_changes(bootstrap, changes, remarks)
     catalog = catalogs.connect(config.catalog_properties, config.catalog_name)
-    named_by_records = config.route is not None and config.route.names_tables
-    names = tables_with_position(catalog, config.name) if named_by_records else config.tables
+    names = tables_with_position(catalog, config.name) if config.names_tables else config.tables
     targets = [TableBranch(catalog, name, config.branch_of(name), config.connect_sink.properties) for name in names]
     done: list[str] = []
     try:

@@ -53,8 +53,7 @@ def without_keys(config: IcebergSinkConfig) -> list[str]:
 def small_files(config: IcebergSinkConfig) -> list[Concern]:
     """Tables whose files have become many and small, or have many deletes. Raises as `missing_tables`."""
     catalog = catalogs.connect(config.catalog_properties, config.catalog_name)
-    named = config.route is None or not config.route.names_tables
-    names = config.tables if named else tables_with_position(catalog, config.name)
+    names = tables_with_position(catalog, config.name) if config.names_tables else config.tables
     found = []
     for name, table, _ in _looked_up(config, catalog, names):
         figures = {} if table is None else totals(table.metadata.snapshot_by_name(config.branch_of(name)))

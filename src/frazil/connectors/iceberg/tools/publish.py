@@ -9,8 +9,9 @@ from pyiceberg.table import Table
 from pyiceberg.table.refs import MAIN_BRANCH, SnapshotRefType
 from pyiceberg.table.snapshots import Snapshot
 
+from frazil.clients.data_files import row_count
 from frazil.connectors.iceberg.table.attempts import NOT_CONFIRMED, one_attempt
-from frazil.connectors.iceberg.table.commit import TableBranch, summary_of
+from frazil.connectors.iceberg.table.commit import TableBranch
 from frazil.errors import CommitConflict, CommitStateUnknown, ConfigError, NotFound
 
 
@@ -56,7 +57,7 @@ def publish(catalog: Catalog, name: str, source: str, branch: str = MAIN_BRANCH)
             f"published. See them in {snapshots}; then delete the branch {source} and let it begin at {branch} again."
         )
     _move(target, table, head)
-    after, earlier = _rows(head), _rows(before)
+    after, earlier = row_count(head), row_count(before)
     rows = None if after is None or earlier is None else after - earlier
     return Published(name, source, branch, head.snapshot_id, len(new), rows)
 
@@ -92,12 +93,3 @@ def _new_commits(source: TableBranch, table: Table, before: Snapshot | None) -> 
             return new
         new.append(snapshot)
     return new if before is None else None
-
-
-def _rows(snapshot: Snapshot | None) -> int | None:
-    """Number of rows by the summary; None with delete files, for then it counts rows that are not there any more."""
-    if snapshot is None:
-        return 0
-    summary = summary_of(snapshot)
-    deletes = {summary.get(f"total-{kind}-deletes", "0") for kind in ("position", "equality")}
-    return int(summary["total-records"]) if "total-records" in summary and deletes == {"0"} else None

@@ -94,7 +94,7 @@ class TableReplayer:
         unnamed: list[Letter] = []
         for letter in letters:
             if letter.record and letter.table:
-                yield letter, [letter.table] if letter.table in config.tables or self._named_by_records else []
+                yield letter, [letter.table] if letter.table in config.tables or self._config.names_tables else []
             elif letter.record and config.route is None:
                 yield letter, config.tables
             elif letter.record:
@@ -107,15 +107,11 @@ class TableReplayer:
                 found[letter.position].append(Outcome(letter, "fails" if reason else "skipped", reason or ""))
             yield letter, tables
 
-    @property
-    def _named_by_records(self) -> bool:
-        return self._config.route is not None and self._config.route.names_tables
-
     def _into_table(self, name: str, letters: Sequence[Letter]) -> Sequence[Outcome]:
         try:
             return self._into(table_branch(self._config, self._catalog, name), letters)
         except NotFound as error:
-            if not self._named_by_records:
+            if not self._config.names_tables:
                 raise
             return [Outcome(letter, "fails", str(error)) for letter in letters]
 

@@ -70,8 +70,7 @@ class _Sampler:
 
     def _names(self, records: Sequence[Rows]) -> list[str]:
         """The tables of the configuration, or those that the records name."""
-        route = self._config.route
-        if route is None or not route.names_tables:
+        if not self._config.names_tables:
             return list(self._config.tables)
         return sorted(tried(self._config, {}, records).missing)
 

@@ -47,7 +47,7 @@ def check_comparable(config: IcebergSinkConfig) -> None:
     reason = None
     if config.row_changes is not None:
         reason = "changes rows, so what the table has is not what the topic has"
-    elif config.route is not None and config.route.names_tables:
+    elif config.names_tables:
         reason = "takes the names of its tables from the records"
     if reason is not None:
         raise UsageError(f"connector {config.name} {reason}. Nothing was compared; ask with `sql` instead.")

@@ -1,12 +1,12 @@
 """Keys of the S3 sink: storage, formats, rotation."""
 
 from frazil.connectors.keys.restart import RESTART_KEYS, WAIT_OF_S3_SINK
-from frazil.connectors.keys.sink_definition import WARNINGS_LEVEL
+from frazil.connectors.keys.sink_definition import BATCH_RECORDS, WARNINGS_LEVEL
 from frazil.connectors.objects.config.delta_keys import DELTA_FORMAT, DELTA_KEYS
 from frazil.connectors.objects.config.partitioner_keys import PARTITIONER_KEYS, known_class
 from frazil.connectors.objects.config.s3_keys import S3_KEYS
 from frazil.declare.definition import Key
-from frazil.declare.validators import LONGEST_BACKOFF_MS, at_least, between, non_empty, one_of, one_of_any_case
+from frazil.declare.validators import LONGEST_BACKOFF_MS, between, non_empty, one_of, one_of_any_case
 
 _FORMAT = "io.confluent.connect.s3.format."
 FORMATS = tuple(
@@ -216,13 +216,7 @@ OWN_KEYS: tuple[Key, ...] = (
         "objects are stored; -1 is any number.",
         default=-1,
     ),
-    Key(
-        "frazil.batch.max.records",
-        "INT",
-        "Most records of one batch, over all partitions.",
-        default=500_000,
-        validator=at_least(1),
-    ),
+    BATCH_RECORDS,
     Key(
         "frazil.topic.folder",
         "BOOLEAN",

@@ -8,7 +8,7 @@ from typing import Literal, cast
 from frazil.clients.object_store import ObjectStoreConfig, object_store_config
 from frazil.connectors.keys.framework import check_sink
 from frazil.connectors.keys.sink_config import SinkConfig, sink_fields
-from frazil.connectors.keys.sink_definition import sink_definition
+from frazil.connectors.keys.sink_definition import BATCH_RECORDS, sink_definition
 from frazil.connectors.objects.config.delta_keys import DELTA_FORMAT, DeltaConfig, delta_config
 from frazil.connectors.objects.config.keys import FORMATS, OBJECT_KEYS
 from frazil.connectors.objects.config.partitioner_keys import (
@@ -130,8 +130,8 @@ class ObjectSinkConfig(SinkConfig):
 
     @property
     def reads_headers(self) -> bool:
-        """Whether headers of records make a difference."""
-        return self.headers is not None or (self.transforms is not None and self.transforms.reads_headers)
+        """See `SinkConfig`."""
+        return self.headers is not None or super().reads_headers
 
 
 def object_sink_definition(config: Mapping[str, str | None], more: Sequence[Key] = ()) -> ConfigDef:
@@ -191,7 +191,7 @@ def typed_config(parsed: Parsed) -> ObjectSinkConfig:
         ),
         compatibility=_compatibility(parsed.text("schema.compatibility")),
         schema_affix=cast(Literal["NONE", "PREFIX", "SUFFIX"], parsed.text("s3.schema.partition.affix.type").upper()),
-        max_records_per_batch=parsed.number("frazil.batch.max.records"),
+        max_records_per_batch=parsed.number(BATCH_RECORDS.name),
         json_schema=_json_schema(parsed),
         metadata=parsed.flag("frazil.metadata.enable"),
         delta=delta_config(parsed) if is_delta else None,
