@@ -5,46 +5,24 @@ from __future__ import annotations
 import json
 import logging
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator
 
 import pytest
 from pyspark import cloudpickle
 
-from frazil.connectors.connector import Connector
-from frazil.connectors.iceberg.config.iceberg_sink import IcebergSinkConfig
 from frazil.connectors.iceberg.sink_task import IcebergSinkTask
-from frazil.connectors.positions import Changes
-from frazil.connectors.sink import Due, Sink, SinkContext, SinkTask
-from frazil.declare.providers import Resolved
+from frazil.connectors.sink import Due, SinkContext
 from frazil.engine import traces as traces_module
 from frazil.engine.traces import Traces, traces_of
-from frazil.environment.bootstrap import Bootstrap
 from frazil.errors import BadRecord, ConfigError
 from frazil.pipeline.executor import InlineExecutor
+from frazil.pipeline.offsets import Offsets
 from frazil.pipeline.report import BatchReport
 from tests.connectors.broker import BOOTSTRAP
 from tests.connectors.iceberg.driver import SIMPLE, TABLE, Driver, Memory, memory, record
 from tests.otlp import Receiver, attributes, receiving
 
 PARENT = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
-
-
-class DriverSink(Sink):
-    """The sink of a driver in memory."""
-
-    def __init__(self, driver: Driver) -> None:
-        self._driver = driver
-
-    @property
-    def config(self) -> IcebergSinkConfig:
-        return self._driver.config
-
-    def start(self, context: SinkContext, topics: Sequence[str]) -> SinkTask:
-        driver = self._driver
-        return IcebergSinkTask(driver.config, BOOTSTRAP, driver.catalog, topics, driver.broker.source(), None, context)
-
-    def alter(self, changes: Changes | None) -> list[str]:
-        return ["altered"]
 
 
 @pytest.fixture
@@ -66,18 +44,28 @@ def opened(receiver: Receiver, **more: str) -> Traces:
     return found
 
 
-def started(traces: Traces, sink: Sink) -> SinkTask:
-    connector = traces.traced(Connector("c", Resolved({}), Bootstrap(BOOTSTRAP), sink))
-    return connector.sink.start(SinkContext(InlineExecutor()), ["t"])
+class Started:
+    """The task of a driver in memory, and the executor that traces it."""
+
+    def __init__(self, traces: Traces, driver: Driver) -> None:
+        self.jobs = traces.of("c", InlineExecutor())
+        source, context = driver.broker.source(), SinkContext(self.jobs)
+        self.task = IcebergSinkTask(driver.config, BOOTSTRAP, driver.catalog, ["t"], source, None, context)
+
+    def step(self, due: Due, committed: Callable[[BatchReport], None]) -> None:
+        self.jobs.step(self.task, due, committed)
+
+    def due(self, ends: Offsets) -> Due:
+        return self.task.due(ends, 0)
 
 
 def test_a_batch_is_a_trace_with_its_runs_tasks_and_commit(receiver: Receiver, one: Memory) -> None:
     broker, catalog = one
     traces, driver = opened(receiver), Driver(broker, catalog, {})
-    task = started(traces, DriverSink(driver))
+    task = Started(traces, driver)
     broker.send("t", [record(n) for n in range(5)])
     reports: list[BatchReport] = []
-    task.step(task.due(broker.ends("t"), 0), reports.append)
+    task.step(task.due(broker.ends("t")), reports.append)
     traces.close()
     batch, tasks, first, commit = (receiver.named(name) for name in ("batch c", "tasks", "task 0", "commit"))
     assert [reports[0].trace_id] == [batch.trace_id.hex()] and driver.column(TABLE) == list(range(5))
@@ -107,11 +95,11 @@ def test_records_that_belong_to_traces_are_linked(
     monkeypatch.setattr(traces_module, "_LINKS", 2)
     broker, catalog = one
     traces = opened(receiver)
-    task = started(traces, DriverSink(Driver(broker, catalog, {})))
+    task = Started(traces, Driver(broker, catalog, {}))
     broker.send("t", [record(1)] * 20, headers=[("traceparent", PARENT.encode()), ("other", None)])
     broker.send("t", [record(2)], headers=[("traceparent", b"\xff no parent")])
     broker.send("t", [record(3)], headers=[("traceparent", PARENT.replace("c-b", "c-c").encode())])
-    task.step(task.due(broker.ends("t"), 0), lambda report: None)
+    task.step(task.due(broker.ends("t")), lambda report: None)
     traces.close()
     assert [(link.trace_id.hex(), link.span_id.hex()) for link in receiver.named("batch c").links] == [
         ("0af7651916cd43dd8448eb211c80319c", "b7ad6b7169203331")
@@ -121,10 +109,10 @@ def test_records_that_belong_to_traces_are_linked(
 def test_a_batch_that_fails_says_why_without_secrets(receiver: Receiver, one: Memory) -> None:
     broker, catalog = one
     traces = opened(receiver)
-    task = started(traces, DriverSink(Driver(broker, catalog, {})))
+    task = Started(traces, Driver(broker, catalog, {}))
     broker.send("t", [json.dumps({"id": "swordfish"}).encode()])
     with pytest.raises(BadRecord):
-        task.step(task.due(broker.ends("t"), 0), lambda report: None)
+        task.step(task.due(broker.ends("t")), lambda report: None)
     traces.close()
     batch = receiver.named("batch c")
     assert batch.status.code == batch.status.STATUS_CODE_ERROR
@@ -134,19 +122,9 @@ def test_a_batch_that_fails_says_why_without_secrets(receiver: Receiver, one: Me
 
 def test_what_is_done_outside_of_a_batch_has_no_trace(receiver: Receiver, one: Memory) -> None:
     broker, catalog = one
-    seen: list[SinkContext] = []
-
-    class Kept(DriverSink):
-        def start(self, context: SinkContext, topics: Sequence[str]) -> SinkTask:
-            seen.append(context)
-            return super().start(context, topics)
-
     traces = opened(receiver)
-    sink = traces.traced(Connector("c", Resolved({}), Bootstrap(BOOTSTRAP), Kept(Driver(broker, catalog, {})))).sink
-    task = sink.start(SinkContext(InlineExecutor()), ["t"])
-    assert seen[0].executor.run([lambda: 7], "a call") == [7] and seen[0].executor.parallelism == 1
-    assert (task.position, task.maintained()) == ({("t", 0): 0}, None)
-    assert (sink.name, sink.alter(None)) == ("c", ["altered"])
+    jobs = Started(traces, Driver(broker, catalog, {})).jobs
+    assert jobs.run([lambda: 7], "a call") == [7] and jobs.parallelism == 1
     traces.close()
     assert receiver.spans == []
 
@@ -155,9 +133,9 @@ def test_the_standard_variables_count(receiver: Receiver, one: Memory) -> None:
     broker, catalog = one
     more = {"OTEL_RESOURCE_ATTRIBUTES": "service.name=mine,zone=b", "OTEL_EXPORTER_OTLP_HEADERS": "api-key=4711"}
     traces = opened(receiver, **more)
-    task = started(traces, DriverSink(Driver(broker, catalog, {})))
+    task = Started(traces, Driver(broker, catalog, {}))
     broker.send("t", [record(1)])
-    task.step(task.due(broker.ends("t"), 0), lambda report: None)
+    task.step(task.due(broker.ends("t")), lambda report: None)
     traces.close()
     assert receiver.resources[0].items() >= {"service.name": "mine", "zone": "b"}.items()
     assert receiver.headers[0]["api-key"] == "4711"
@@ -166,10 +144,10 @@ def test_the_standard_variables_count(receiver: Receiver, one: Memory) -> None:
 def test_a_batch_that_is_not_sampled_has_no_id(receiver: Receiver, one: Memory) -> None:
     broker, catalog = one
     traces = opened(receiver, OTEL_TRACES_SAMPLER="always_off")
-    task = started(traces, DriverSink(Driver(broker, catalog, {})))
+    task = Started(traces, Driver(broker, catalog, {}))
     broker.send("t", [record(1)])
     reports: list[BatchReport] = []
-    task.step(task.due(broker.ends("t"), 0), reports.append)
+    task.step(task.due(broker.ends("t")), reports.append)
     traces.close()
     assert (reports[0].stored, reports[0].trace_id, receiver.spans) == (1, "", [])
 
@@ -180,7 +158,7 @@ def test_a_receiver_that_is_away_keeps_no_batch(
     broker, catalog = one
     traces = opened(receiver, OTEL_EXPORTER_OTLP_ENDPOINT="http://127.0.0.1:9", OTEL_EXPORTER_OTLP_TIMEOUT="1")
     driver = Driver(broker, catalog, {})
-    task = started(traces, DriverSink(driver))
+    task = Started(traces, driver)
     broker.send("t", [record(1)])
     with caplog.at_level(logging.CRITICAL, "opentelemetry"):
         task.step(Due(broker.ends("t")), lambda report: None)

@@ -11,7 +11,7 @@ from pyspark.sql import SparkSession
 
 from frazil.connectors.breakers import Breakers
 from frazil.connectors.connector import Connector
-from frazil.connectors.sink import Runs, SinkContext
+from frazil.connectors.sink import Due, Runs, SinkContext, SinkTask
 from frazil.engine.jobs import ConnectorJobs, SparkJobs
 from frazil.engine.maintenance import MaintenanceSchedule
 from frazil.engine.planner import Planner
@@ -48,15 +48,17 @@ class Engine:
     def runner(self, connector: Connector, changed: Callable[[], None]) -> SinkRunner:
         """A runner for the connector, which does nothing until it is started; see `RunnerFactory`."""
         jobs = self._jobs.of(connector.name)
+        traced = None if self._traces is None else self._traces.of(connector.name, jobs)
         made = SinkRunner(
-            connector if self._traces is None else self._traces.traced(connector),
-            SinkContext(jobs, self._breakers, self._runs),
+            connector,
+            SinkContext(traced or jobs, self._breakers, self._runs),
             jobs,
             self._planner,
             self._maintenance,
             self._observe,
             self._busy.setdefault(connector.name, threading.Lock()),
             changed,
+            _step if traced is None else traced.step,
         )
         self._runners[connector.name] = made
         return made
@@ -79,6 +81,10 @@ class Engine:
         """Begin nothing more; the runners are stopped before."""
         self._planner.close()
         self._jobs.close()
+
+
+def _step(task: SinkTask, due: Due, committed: Callable[[BatchReport], None]) -> None:
+    task.step(due, committed)
 
 
 def _stay() -> None:

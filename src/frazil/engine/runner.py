@@ -38,7 +38,9 @@ class SinkRunner:
         observe: Observe,
         busy: threading.Lock,
         changed: Callable[[], None],
+        step: Callable[[SinkTask, Due, Observe], None],
     ) -> None:
+        """`step` lets a task store a batch."""
         self._connector = connector
         self._context = context
         self._jobs = jobs
@@ -47,6 +49,7 @@ class SinkRunner:
         self._observe = observe
         self._busy = busy
         self._changed = changed
+        self._step = step
         self._lock = threading.Lock()
         self._task: SinkTask | None = None
         self._topics: Collection[str] = ()
@@ -168,7 +171,7 @@ class SinkRunner:
         with self._busy:
             try:
                 if not self._stopping:
-                    task.step(due, self._committed)
+                    self._step(task, due, self._committed)
             except BaseException as error:  # the connector is told FAILED, whatever has ended its batch
                 self.fail(error)
         with self._lock:

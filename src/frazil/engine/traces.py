@@ -1,8 +1,7 @@
 """Traces of batches, sent by OTLP: a batch is a trace, whose spans are its runs over the records, their tasks, and its
 commit. Records with a `traceparent` are linked.
 
-A sink that is traced is wrapped, and nothing else knows of it. Without the variables of OpenTelemetry none is, and its
-packages are not imported.
+Without the variables of OpenTelemetry nothing is traced, and its packages are not imported.
 """
 
 from __future__ import annotations
@@ -16,16 +15,12 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 from pyspark.sql import SparkSession
 
 from frazil.clients.kafka.ranges import Range
-from frazil.connectors.connector import Connector
-from frazil.connectors.keys.sink_config import SinkConfig
 from frazil.connectors.keys.versions import VERSION
-from frazil.connectors.positions import Changes
-from frazil.connectors.sink import Due, MaintainedTables, Sink, SinkContext, SinkTask
+from frazil.connectors.sink import Due, SinkTask
 from frazil.engine.jobs import ConnectorJobs
 from frazil.environment.extras import extra
 from frazil.environment.otlp import is_wanted, resource_of
-from frazil.pipeline.executor import TaskCall
-from frazil.pipeline.offsets import Offsets
+from frazil.pipeline.executor import Executor, TaskCall
 from frazil.pipeline.report import BatchReport
 from frazil.pipeline.rows import Rows
 from frazil.pipeline.source import Source
@@ -65,39 +60,48 @@ class Traces:
         self._tracer = self._provider.get_tracer("frazil", VERSION)
         self._hide = hide
 
-    def traced(self, connector: Connector) -> Connector:
-        """The connector, whose batches are traced."""
-        return replace(connector, sink=_TracedSink(connector.sink, _Batches(connector.name, self._tracer, self._hide)))
+    def of(self, connector: str, jobs: Executor) -> TracedJobs:
+        """The executor of a connector, whose batches are traced."""
+        return TracedJobs(connector, jobs, self._tracer, self._hide)
 
     def close(self) -> None:
         """Send what waits, and end."""
         self._provider.shutdown()
 
 
-class _Batches:
-    """The traces of one connector, which has one batch at a time."""
+class TracedJobs:
+    """The executor of a connector, which has one batch at a time; see `ConnectorJobs`."""
 
-    def __init__(self, connector: str, tracer: Tracer, hide: Callable[[str], str]) -> None:
+    def __init__(self, connector: str, jobs: Executor, tracer: Tracer, hide: Callable[[str], str]) -> None:
         self._connector = connector
+        self._jobs = jobs
         self._tracer = tracer
         self._hide = hide
         self._span: Span | None = None
 
-    @contextmanager
-    def batch(self) -> Iterator[None]:
-        """Surround a batch."""
+    @property
+    def parallelism(self) -> int:
+        """See `Executor`."""
+        return self._jobs.parallelism
+
+    def in_session(self, do: Callable[[SparkSession], T], what: str) -> T:
+        """See `ConnectorJobs`."""
+        return cast(ConnectorJobs, self._jobs).in_session(do, what)
+
+    def step(self, task: SinkTask, due: Due, committed: Callable[[BatchReport], None]) -> None:
+        """Let a task store a batch, as a trace; see `SinkTask`."""
         from opentelemetry.trace import SpanKind
 
         told = {"messaging.system": "kafka", "messaging.operation.type": "process", "frazil.connector": self._connector}
         self._span = self._tracer.start_span(f"batch {self._connector}", kind=SpanKind.CONSUMER, attributes=told)
         try:
             with self._failing(self._span):
-                yield
+                task.step(due, lambda report: committed(self._noted(report)))
         finally:
             self._span.end()
             self._span = None
 
-    def committed(self, report: BatchReport) -> BatchReport:
+    def _noted(self, report: BatchReport) -> BatchReport:
         """Note what a batch has committed; its report with the id of the trace, if that is sampled."""
         span, now = self._span, time.time_ns()
         if span is None:
@@ -115,12 +119,12 @@ class _Batches:
         told = span.get_span_context()
         return replace(report, trace_id=f"{told.trace_id:032x}" if told.trace_flags.sampled else "")
 
-    def run(self, jobs: ConnectorJobs, calls: Sequence[TaskCall[T]], what: str, records: int | None) -> list[T]:
-        """Run calls as `ConnectorJobs.run` does; within a batch they are spans of it."""
+    def run(self, calls: Sequence[TaskCall[T]], what: str, records: int | None = None) -> list[T]:
+        """See `Executor`; within a batch the calls are spans of it."""
         if self._span is None:
-            return jobs.run(calls, what, records)
+            return self._jobs.run(calls, what, records)
         with self._run(what) as span:
-            found = jobs.run([_Timed(call) for call in calls], what, records)
+            found = self._jobs.run([_Timed(call) for call in calls], what, records)
             for number, ran in enumerate(found):
                 self._child(f"task {number}", ran.begin_ns, ran.end_ns, {}, span)
             self._link({parent for ran in found for parent in ran.parents})
@@ -167,77 +171,6 @@ class _Batches:
             span.set_status(StatusCode.ERROR, self._hide(str(error)))
             span.set_attribute("error.type", type(error).__name__)
             raise
-
-
-class _TracedSink(Sink):
-    """A sink whose task is traced; it is there to be run."""
-
-    def __init__(self, sink: Sink, batches: _Batches) -> None:
-        self._sink = sink
-        self._batches = batches
-
-    @property
-    def config(self) -> SinkConfig:
-        """See `Sink`."""
-        return self._sink.config
-
-    def start(self, context: SinkContext, topics: Sequence[str]) -> SinkTask:
-        """See `Sink`."""
-        jobs = _TracedJobs(cast(ConnectorJobs, context.executor), self._batches)
-        return _TracedTask(self._sink.start(replace(context, executor=jobs), topics), self._batches)
-
-    def alter(self, changes: Changes | None) -> list[str]:
-        """See `Sink`."""
-        return self._sink.alter(changes)
-
-
-class _TracedTask(SinkTask):
-    def __init__(self, task: SinkTask, batches: _Batches) -> None:
-        self._task = task
-        self._batches = batches
-
-    @property
-    def position(self) -> Offsets:
-        """See `SinkTask`."""
-        return self._task.position
-
-    def due(self, ends: Offsets, now_ms: int) -> Due:
-        """See `SinkTask`."""
-        return self._task.due(ends, now_ms)
-
-    def step(self, due: Due, committed: Callable[[BatchReport], None]) -> None:
-        """See `SinkTask`."""
-        with self._batches.batch():
-            self._task.step(due, lambda report: committed(self._batches.committed(report)))
-
-    def maintained(self) -> MaintainedTables | None:
-        """See `SinkTask`."""
-        return self._task.maintained()
-
-    def close(self) -> None:
-        """See `SinkTask`."""
-        self._task.close()
-
-
-class _TracedJobs:
-    """The executor of a connector; see `Executor`."""
-
-    def __init__(self, jobs: ConnectorJobs, batches: _Batches) -> None:
-        self._jobs = jobs
-        self._batches = batches
-
-    @property
-    def parallelism(self) -> int:
-        """See `Executor`."""
-        return self._jobs.parallelism
-
-    def run(self, calls: Sequence[TaskCall[T]], what: str, records: int | None = None) -> list[T]:
-        """See `Executor`."""
-        return self._batches.run(self._jobs, calls, what, records)
-
-    def in_session(self, do: Callable[[SparkSession], T], what: str) -> T:
-        """See `ConnectorJobs`."""
-        return self._jobs.in_session(do, what)
 
 
 @dataclass(frozen=True)
