@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Generator, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -53,20 +53,14 @@ class Task:
     ranges: Sequence[Range]
 
     def __call__(self) -> TaskResult:
-        def read() -> Generator[Rows]:
-            return self.source.read(self.ranges)
-
+        read = partial(self.source.read, self.ranges)
         return tolerating(read, partial(_run, self.spec), partial(_rehearse, self.spec))
 
 
 def run(chunks: Iterable[Rows], spec: TaskSpec) -> TaskResult:
     """Process rows; those of one partition come in the order of their offsets."""
     kept = list(chunks)
-
-    def read() -> Generator[Rows]:
-        yield from kept
-
-    return tolerating(read, partial(_run, spec), partial(_rehearse, spec))
+    return tolerating(lambda: (rows for rows in kept), partial(_run, spec), partial(_rehearse, spec))
 
 
 def _rehearse(spec: TaskSpec, rows: Rows, pills: PoisonPills) -> None:

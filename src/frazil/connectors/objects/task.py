@@ -4,7 +4,7 @@ Objects that are still open at the end of the records are given up: their record
 memory of the tasks before it, and what it stores is a function of the topic, the position and the clock's notes.
 """
 
-from collections.abc import Generator, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 
@@ -58,9 +58,7 @@ class ObjectsTask:
     ranges: Sequence[Range]
 
     def __call__(self) -> ObjectsResult:
-        def read() -> Generator[Rows]:
-            return self.source.read(self.ranges)
-
+        read = partial(self.source.read, self.ranges)
         return tolerating(read, partial(_run, self.spec), partial(_rehearse, self.spec))
 
 
@@ -70,11 +68,7 @@ def run(chunks: Iterable[Rows], spec: ObjectsSpec) -> ObjectsResult:
     Raises ServiceUnavailable or ConfigError when the store does not take an object; others may be stored then.
     """
     kept = list(chunks)
-
-    def read() -> Generator[Rows]:
-        yield from kept
-
-    return tolerating(read, partial(_run, spec), partial(_rehearse, spec))
+    return tolerating(lambda: (rows for rows in kept), partial(_run, spec), partial(_rehearse, spec))
 
 
 def _rehearse(spec: ObjectsSpec, rows: Rows, pills: PoisonPills) -> None:

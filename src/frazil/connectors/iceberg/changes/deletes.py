@@ -9,12 +9,11 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
-from pyiceberg.io import FileIO
 from pyiceberg.manifest import DataFile, DataFileContent, FileFormat
 from pyiceberg.table import Table
 from pyiceberg.typedef import Record
 
-from frazil.errors import ServiceUnavailable
+from frazil.connectors.iceberg.table.write import store_file
 from frazil.pipeline.keys import Codes
 
 _PATH, _POSITION = 2147483546, 2147483545
@@ -29,7 +28,7 @@ _UPLOADS = 4
 
 
 def write_deletes(table: Table, deleted: Sequence[tuple[DataFile, Codes]]) -> list[DataFile]:
-    """Write a durable file for each partition with rows to delete. Raises ServiceUnavailable when the store fails."""
+    """Write a durable file for each partition with rows to delete. Raises as `store_file` does."""
     by_partition: dict[tuple[int, Record], list[tuple[DataFile, Codes]]] = {}
     for file, positions in deleted:
         by_partition.setdefault((file.spec_id, file.partition), []).append((file, positions))
@@ -50,22 +49,12 @@ def _write(table: Table, group: Sequence[tuple[DataFile, Codes]]) -> DataFile:
     pq.write_table(content, buffer, compression="zstd", use_dictionary=["file_path"])
     data = buffer.getvalue()
     location = table.location_provider().new_data_location(f"00000-0-{uuid.uuid4()}-deletes.parquet")
-    _store(table.io, location, data)
+    store_file(table.io, location, data)
     bounds = (
         {_PATH: paths[0].encode(), _POSITION: struct.pack("<q", positions.min())},
         {_PATH: paths[-1].encode(), _POSITION: struct.pack("<q", positions.max())},
     )
     return _descriptor(group[0][0], location, data.size, content.num_rows, *bounds)
-
-
-def _store(io: FileIO, location: str, data: pa.Buffer) -> None:
-    try:
-        with io.new_output(location).create(overwrite=True) as stream:  # the name is new: no need to look
-            stream.write(data)
-    except OSError as error:
-        raise ServiceUnavailable(
-            f"the object store did not take {location}: {error}. Nothing was committed; the batch is read again."
-        ) from error
 
 
 def _descriptor(

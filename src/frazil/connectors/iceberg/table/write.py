@@ -16,6 +16,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
+from pyiceberg.io import FileIO
 from pyiceberg.io.pyarrow import (
     PyArrowFileIO,
     compute_statistics_plan,
@@ -229,20 +230,27 @@ class _Target:
     def store(self, file: _File) -> DataFile:
         """Finish a file and put it into the object store."""
         data_file, content = self.finish(file)
-        location = data_file.file_path
-        try:
-            with self._io.new_output(location).create(overwrite=True) as stream:  # the name is new: no need to look
-                stream.write(content)
-        except OSError as error:
-            if refuses(error):
-                raise ConfigError(
-                    f"the object store refused {location}: {error}. Nothing was committed. Check the bucket and the "
-                    "access keys (iceberg.catalog.s3.*), then restart the connector."
-                ) from error
-            raise ServiceUnavailable(
-                f"the object store did not take {location}: {error}. Nothing was committed; the batch is read again."
-            ) from error
+        store_file(self._io, data_file.file_path, content)
         return data_file
+
+
+def store_file(io: FileIO, location: str, content: pa.Buffer) -> None:
+    """Put a file with a new name into the object store.
+
+    Raises ServiceUnavailable when the store fails, ConfigError when it refuses.
+    """
+    try:
+        with io.new_output(location).create(overwrite=True) as stream:  # the name is new: no need to look
+            stream.write(content)
+    except OSError as error:
+        if refuses(error):
+            raise ConfigError(
+                f"the object store refused {location}: {error}. Nothing was committed. Check the bucket and the "
+                "access keys (iceberg.catalog.s3.*), then restart the connector."
+            ) from error
+        raise ServiceUnavailable(
+            f"the object store did not take {location}: {error}. Nothing was committed; the batch is read again."
+        ) from error
 
 
 def _location_provider(location: str, properties: dict[str, str]) -> LocationProvider:
