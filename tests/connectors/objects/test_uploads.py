@@ -13,6 +13,7 @@ import pytest
 
 from frazil.connectors.objects import uploads
 from frazil.connectors.objects.open_object import Finished
+from frazil.connectors.objects.results import StoredObject
 from frazil.connectors.objects.uploads import Uploads
 from frazil.errors import StoreUnavailable
 from tests.waits import PATIENCE_S, eventually
@@ -36,7 +37,7 @@ class Slow:
 
 
 def finished(name: str, size: int = 10) -> Finished:
-    return Finished(name, "t", 0, 0, 0, 1, io.BytesIO(b"x" * size), size)
+    return Finished(StoredObject(name, "t", 0, 0, 0, 1, size), io.BytesIO(b"x" * size))
 
 
 @pytest.fixture

@@ -15,6 +15,7 @@ from frazil.connectors.objects.formats.parquet import write_parquet
 from frazil.connectors.objects.formats.text import HEADERS
 from frazil.connectors.objects.naming import Kind, extension, object_name
 from frazil.connectors.objects.records import Records, Schema
+from frazil.connectors.objects.results import StoredObject
 from frazil.connectors.objects.rotation import Numbers
 from frazil.connectors.objects.spool import Spool, joined
 from frazil.declare.converters import STRING_CONVERTER
@@ -28,16 +29,10 @@ _MADE_AT_THE_END = ("parquet", "avro")
 
 @dataclass(frozen=True)
 class Finished:
-    """An object that can be stored. `first` and `last` are the offsets of its records."""
+    """An object that can be stored, with its content."""
 
-    name: str
-    topic: str
-    partition: int
-    first: int
-    last: int
-    count: int
+    object: StoredObject
     body: IO[bytes]
-    size: int
 
 
 class OpenObject:
@@ -131,11 +126,9 @@ class OpenObject:
                 kind,
                 extension(format_),
             )
-            finished.append(
-                Finished(
-                    name, self._topic, self._partition, int(offsets[0]), int(offsets[-1]), len(offsets), body, size
-                )
-            )
+            first, last = int(offsets[0]), int(offsets[-1])
+            stored = StoredObject(name, self._topic, self._partition, first, last, len(offsets), size)
+            finished.append(Finished(stored, body))
         return finished, refused
 
     def _make(self, kind: Kind, format_: FormatConfig, spool: Spool, out: IO[bytes]) -> Refused:

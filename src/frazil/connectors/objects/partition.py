@@ -16,7 +16,7 @@ from frazil.connectors.objects.partitioners import Folders, Partitioner
 from frazil.connectors.objects.prepare import NullValueError, Preparer
 from frazil.connectors.objects.provenance import with_metadata
 from frazil.connectors.objects.records import Records, Schema
-from frazil.connectors.objects.results import PartitionResult, StoredObject
+from frazil.connectors.objects.results import PartitionResult
 from frazil.connectors.objects.rotation import Arrivals, Numbers, Rotation, Segment
 from frazil.pipeline.bookings import MAX_DEAD_BYTES, dead_letter, letter_bytes
 from frazil.pipeline.convert.strict import ConversionError
@@ -267,9 +267,7 @@ class PartitionRun:
                 self._ended_at = first
             return False
         for one in finished:
-            self._result.objects.append(
-                StoredObject(one.name, one.topic, one.partition, one.first, one.last, one.count, one.size)
-            )
+            self._result.objects.append(one.object)
             self._taker.add(one)
         self._open = {}
         self._first_open = None

@@ -52,10 +52,11 @@ class Uploads:
 
     def add(self, finished: Finished) -> None:
         """Begin to store an object; waits while many do. Raises the error of one that failed before."""
-        while self._running and (len(self._running) >= _WAITING or self._bytes + finished.size > MAX_WAITING_BYTES):
+        size = finished.object.size
+        while self._running and (len(self._running) >= _WAITING or self._bytes + size > MAX_WAITING_BYTES):
             self._settle()
-        self._bytes += finished.size
-        self._running.append((finished.size, self._threads.submit(self._put, finished)))
+        self._bytes += size
+        self._running.append((size, self._threads.submit(self._put, finished)))
 
     def wait(self) -> None:
         """Return when all objects are durable; raises the error of the first one that is not."""
@@ -77,16 +78,11 @@ class Uploads:
         self.waited_s += time.monotonic() - started
 
     def _put(self, finished: Finished) -> float:
-        tags: tuple[tuple[str, str], ...] = ()
-        if self._tag_offsets:
-            tags = (
-                ("startOffset", str(finished.first)),
-                ("endOffset", str(finished.last)),
-                ("recordCount", str(finished.count)),
-            )
-        with self._turn(finished.size), finished.body as body:
+        made = finished.object
+        offsets = (("startOffset", str(made.first)), ("endOffset", str(made.last)), ("recordCount", str(made.count)))
+        with self._turn(made.size), finished.body as body:
             started = time.monotonic()
-            self._store.put(finished.name, body, finished.size, tags)
+            self._store.put(made.name, body, made.size, offsets if self._tag_offsets else ())
             return time.monotonic() - started
 
     @contextmanager
