@@ -129,18 +129,17 @@ def test_a_switch_is_true_or_false(name: str) -> None:
         Settings.load({name: "yes"}, env_file=Path(os.devnull))
 
 
-def test_config_providers_are_keys_of_the_worker() -> None:
+def test_config_providers_are_keys_of_the_worker(tmp_path: Path) -> None:
+    (tmp_path / "secrets.properties").write_text("password=swordfish\n")
     env = {
         "CONNECT_CONFIG_PROVIDERS": "file",
-        "CONNECT_CONFIG_PROVIDERS_FILE_CLASS": "x.FileConfigProvider",
-        "CONNECT_CONFIG_PROVIDERS_FILE_PARAM_ALLOWED_PATHS": "/a_b",
+        "CONNECT_CONFIG_PROVIDERS_FILE_CLASS": "org.apache.kafka.common.config.provider.FileConfigProvider",
+        "CONNECT_CONFIG_PROVIDERS_FILE_PARAM_ALLOWED_PATHS": str(tmp_path),
         "CONNECT_TOPIC_TRACKING_ENABLE": "true",
     }
-    assert Settings(env).config_providers == {
-        "config.providers": "file",
-        "config.providers.file.class": "x.FileConfigProvider",
-        "config.providers.file.param.allowed.paths": "/a_b",
-    }
+    sent = {"password": f"${{file:{tmp_path}/secrets.properties:password}}"}
+    assert Settings(env).providers().resolve(sent).config == {"password": "swordfish"}
+    assert Settings({}).providers().resolve(sent).config == sent
 
 
 def test_a_wrong_fallback_is_refused_by_its_own_name() -> None:

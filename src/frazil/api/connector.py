@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING
 from frazil.connectors import connector as opened
 from frazil.connectors.documents import document_of, read_documents
 from frazil.connectors.registry import parsed_with
-from frazil.declare.providers import ConfigProviders
 from frazil.declare.secrets import hide_secrets
 from frazil.environment.settings import Settings
 from frazil.errors import UsageError
@@ -54,7 +53,7 @@ class Connector:
         self.name = name
         self.config = {**config, "name": name}
         self._settings = settings
-        self._providers = ConfigProviders.load(settings.config_providers, settings.env)
+        self._providers = settings.providers()
 
     def __repr__(self) -> str:
         return f"<connector {self.name} of class {self.config.get('connector.class', '(none)')}>"

@@ -4,7 +4,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from frazil.connectors.connector import Connector, open_connector
 from frazil.connectors.sink import Outcome, Replayer
-from frazil.declare.providers import ConfigProviders
 from frazil.environment.settings import Settings
 from frazil.errors import NotFound, TerminalError
 from frazil.pipeline.letters.letter import Letter
@@ -76,5 +75,4 @@ def replay_all(
 def _opened(settings: Settings, config_of: ConfigOf, name: str) -> Connector:
     if not name:
         raise NotFound("it does not tell its connector (no __connect.errors.* or frazil.errors.* headers)")
-    providers = ConfigProviders.load(settings.config_providers, settings.env)
-    return open_connector(name, config_of(name), settings, providers)
+    return open_connector(name, config_of(name), settings, settings.providers())

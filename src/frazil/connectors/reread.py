@@ -8,7 +8,6 @@ from frazil.clients.kafka import offsets as kafka_offsets
 from frazil.connectors.connector import Standing
 from frazil.connectors.plugin import STORED_AGAIN
 from frazil.connectors.registry import connector_of
-from frazil.declare.providers import ConfigProviders
 from frazil.environment.settings import Settings
 from frazil.errors import ConfigError, FrazilError
 from frazil.pipeline.offsets import Offsets
@@ -21,9 +20,8 @@ def read_again(config: Mapping[str, str], name: str, reached: Offsets, settings:
     if config.get(_RESET, "earliest").strip() == "latest":
         yield f"it would go on at the end of its topics ({_RESET}=latest), and what comes until then would not be read"
         return
-    providers = ConfigProviders.load(settings.config_providers, settings.env)
     try:
-        cluster = Standing.of(name, config, settings.bootstrap_servers, providers).cluster
+        cluster = Standing.of(name, config, settings.bootstrap_servers, settings.providers()).cluster
         first = kafka_offsets.begin_offsets(cluster, sorted({topic for topic, _ in reached}))
     except FrazilError as error:
         yield f"how many records it would read again is not known: {error}"

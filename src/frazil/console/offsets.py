@@ -8,7 +8,6 @@ from frazil.connectors.connector import Standing
 from frazil.connectors.reread import read_again
 from frazil.console.links import connector_link
 from frazil.console.render import Page
-from frazil.declare.providers import ConfigProviders
 from frazil.worker.pages import WorkerView
 from frazil.worker.rest.paths import name_of
 
@@ -17,8 +16,7 @@ def page(view: WorkerView, request: Request) -> Page:
     """Make the page. Raises NotFound or ServiceUnavailable."""
     name = name_of(request)
     info, settings = view.herder.info(name), view.settings
-    providers = ConfigProviders.load(settings.config_providers, settings.env)
-    position = Standing.of(name, info.config, settings.bootstrap_servers, providers).position()
+    position = Standing.of(name, info.config, settings.bootstrap_servers, settings.providers()).position()
     return Page(
         f"Position of {name}",
         "offsets.html",

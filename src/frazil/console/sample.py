@@ -10,7 +10,6 @@ from frazil.connectors.connector import open_connector
 from frazil.connectors.sample import Sample
 from frazil.console.render import Page
 from frazil.console.sent import fields_of
-from frazil.declare.providers import ConfigProviders
 from frazil.errors import FrazilError
 from frazil.sql.value_text import text_of
 from frazil.worker.pages import WorkerView
@@ -58,8 +57,7 @@ def _tried(view: WorkerView, request: Request) -> tuple[list[str], Sample]:
     config = config_map(parse_json(fields.get("config", [""])[0].encode()), "The configuration")
     sent = {key: text for key, text in unmasked(config, stored).items() if text is not None}
     settings = view.settings
-    providers = ConfigProviders.load(settings.config_providers, settings.env)
-    connector = open_connector(name, view.herder.completed({**sent, "name": name}), settings, providers)
+    connector = open_connector(name, view.herder.completed({**sent, "name": name}), settings, settings.providers())
     with connector.hiding() as sink:
         problems = sink.problems()
         if problems:

@@ -203,7 +203,7 @@ class Settings:
         servers = self.text("KAFKA_BOOTSTRAP_SERVERS", derived=f"{LOOPBACK}:{self.kafka_port}")
         found: Mapping[str, str] = {**self.kafka_security, **self.worker_properties}
         if any(map(has_placeholder, found.values())):
-            found = ConfigProviders.load(self.config_providers, self.env).resolve(found).config
+            found = self.providers().resolve(found).config
         return Bootstrap.of(servers, found, embedded=not self.kafka_external)
 
     @cached_property
@@ -365,12 +365,10 @@ class Settings:
         """Port of Spark's own pages; None when there are none."""
         return self.port("SPARK_UI_PORT") if self.given("SPARK_UI_PORT") else None
 
-    @property
-    def config_providers(self) -> dict[str, str]:
-        """The worker's keys `config.providers` and below, from variables `CONNECT_…` as container images have them."""
-        if not self.given("CONNECT_CONFIG_PROVIDERS"):
-            return {}
-        return {key: value for key, value in self.worker_properties.items() if key.startswith("config.providers")}
+    def providers(self) -> ConfigProviders:
+        """Providers of the keys `config.providers` of the worker, from variables `CONNECT_…` as container images have
+        them. Raises ConfigError."""
+        return ConfigProviders.load(self.worker_properties, self.env)
 
     # PostgreSQL
     @cached_property

@@ -154,10 +154,8 @@ def until_stored(
     Raises as `until_state`, UsageError for a source, and TerminalError for one that is paused or stopped.
     """
     from frazil.connectors.connector import Standing
-    from frazil.declare.providers import ConfigProviders
 
-    providers = ConfigProviders.load(settings.config_providers, settings.env)
-    standing = Standing.of(name, client.config(name), settings.bootstrap_servers, providers)
+    standing = Standing.of(name, client.config(name), settings.bootstrap_servers, settings.providers())
     if not (standing.topics or standing.pattern):
         raise UsageError(f"it reads no topics of Kafka: a source can be waited for with --for {Goal.RUNNING}")
     begun = standing.behind()

@@ -116,7 +116,6 @@ def _remarks(
     """Tell what the worker would of the offsets of a sink. Raises ConfigError where it would refuse them."""
     from frazil.connectors.connector import Standing
     from frazil.connectors.positions import check_changes
-    from frazil.declare.providers import ConfigProviders
 
     changes: dict[tuple[str, int], int | None] = {}
     for entry in offsets:
@@ -125,10 +124,9 @@ def _remarks(
                 changes[topic, partition] = offset and offset.get("kafka_offset")
             case _:
                 return []
-    providers = ConfigProviders.load(settings.config_providers, settings.env)
     remarks: list[str] = []
     try:
-        cluster = Standing.of(name, config, settings.bootstrap_servers, providers).cluster
+        cluster = Standing.of(name, config, settings.bootstrap_servers, settings.providers()).cluster
         check_changes(cluster, changes, remarks)
     except TransientError as error:
         return [f"what the topics have is not known: {error}"]

@@ -29,7 +29,6 @@ def decoder(settings: Settings, topic: str, connector: str | None, readers: Mapp
     """
     from frazil.clients.kafka.headers import headers_of
     from frazil.connectors.schema_records import read_parts
-    from frazil.declare.providers import ConfigProviders
 
     if connector is not None and connector not in readers:
         known = f"what reads it here: {', '.join(sorted(readers)) or 'nothing'}"
@@ -37,7 +36,7 @@ def decoder(settings: Settings, topic: str, connector: str | None, readers: Mapp
     if not readers:
         return lambda message: {}
     config = readers[connector or min(readers)]
-    providers = ConfigProviders.load(settings.config_providers, settings.env)
+    providers = settings.providers()
 
     def decode(message: Message) -> Mapping[str, bytes]:
         key, value = message.key(), message.value()

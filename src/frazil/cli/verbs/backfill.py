@@ -56,7 +56,6 @@ def backfill(
     Iceberg table, as it is now, are computed in place of the topic's records. A Spark is started and stopped again.
     """
     from frazil.connectors.connector import open_connector
-    from frazil.declare.providers import ConfigProviders
     from frazil.engine.on_demand import spark_on_demand
     from frazil.text.times import point_in_time
 
@@ -67,9 +66,8 @@ def backfill(
         None if text is None else round(point_in_time(text, now).timestamp() * 1000) for text in (since, until)
     )
     settings = Settings.load()
-    providers = ConfigProviders.load(settings.config_providers, settings.env)
     document = read_document(file, sys.stdin, variables=variables_of(env_file))
-    connector = open_connector(document.name, document.config, settings, providers)
+    connector = open_connector(document.name, document.config, settings, settings.providers())
     with connector.hiding() as sink:
         found = sink.backfill(begin, end, table)
         if output is Output.TABLE:

@@ -165,15 +165,13 @@ def show(
 def _read(settings: Settings, letter: Letter, connectors: Connectors) -> Mapping[str, bytes]:
     """Read key and value as the connector does, as far as that is known."""
     from frazil.connectors.schema_records import read_parts
-    from frazil.declare.providers import ConfigProviders
 
     config = connectors.configs.get(letter.connector)
     if config is None:
         return {}
-    providers = ConfigProviders.load(settings.config_providers, settings.env)
     topic = letter.topic if letter.record is None else letter.record[0]
     parts: dict[Part, bytes | None] = {"key": letter.key, "value": letter.value}
-    return read_parts(config, settings, providers, parts, letter.headers, topic)
+    return read_parts(config, settings, settings.providers(), parts, letter.headers, topic)
 
 
 @_letters(

@@ -50,12 +50,10 @@ def doctor(
 
 
 def _look(settings: Settings) -> Look:
-    from frazil.declare.providers import ConfigProviders
     from frazil.doctor.finding import Look
 
-    providers = ConfigProviders.load(settings.config_providers, settings.env)
     connectors, _ = worker_connectors(settings)  # the check of the worker says why it does not tell
-    return Look(settings, providers, [*services(settings), *requested(settings)], connectors)
+    return Look(settings, settings.providers(), [*services(settings), *requested(settings)], connectors)
 
 
 def _examined(look: Look) -> list[Finding]:

@@ -28,16 +28,14 @@ def explain(
     Shown are the columns of the rows and Spark's physical plan. What Spark refuses is told with its line and column.
     """
     from frazil.connectors.connector import open_connector
-    from frazil.declare.providers import ConfigProviders
     from frazil.engine.on_demand import spark_on_demand
 
     settings = Settings.load()
-    providers = ConfigProviders.load(settings.config_providers, settings.env)
     documents = read_documents([file], sys.stdin, variables=variables_of(env_file))
     plans = {}
     with progress(make_console(stderr=True)) as say, spark_on_demand(settings, "explain") as on_spark:
         for document in documents:
-            connector = open_connector(document.name, document.config, settings, providers)
+            connector = open_connector(document.name, document.config, settings, settings.providers())
             with connector.hiding() as sink:
                 plans[document.name] = sink.explain(say, on_spark)
     if output is not Output.TABLE:

@@ -53,12 +53,11 @@ def snapshot(
         from frazil.cdc.snapshot import take_snapshot
     from frazil.connectors.connector import open_connector
     from frazil.connectors.iceberg.config.iceberg_sink import IcebergSinkConfig
-    from frazil.declare.providers import ConfigProviders
     from frazil.declare.secrets import hide_secrets
 
     settings = Settings.load()
     variables = variables_of(env_file)
-    providers = ConfigProviders.load(settings.config_providers, settings.env)
+    providers = settings.providers()
     _, stored = _config(settings, source, variables)
     name, of_sink = _config(settings, sink, variables)
     resolved = providers.resolve(stored)

@@ -176,12 +176,11 @@ def _connectors(
     """
     from frazil.clients.connect import ConnectClient
     from frazil.connectors.debezium_progress import captured
-    from frazil.declare.providers import ConfigProviders
 
     tables: dict[str, bool] = {}
     configs: list[dict[str, str]] = []
     try:
-        providers = ConfigProviders.load(settings.config_providers, settings.env)
+        providers = settings.providers()
         with ConnectClient(settings.connect_access) as client:
             names = client.expanded()
             sources = any(entry["info"]["type"] == "source" for entry in names.values())

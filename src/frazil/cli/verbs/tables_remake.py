@@ -198,11 +198,9 @@ def _begun(
 def _try(settings: Settings, names: _Names, config: Mapping[str, str]) -> None:
     """Tell which of the newest records would be dead letters. Raises UsageError where all would."""
     from frazil.connectors.connector import open_connector
-    from frazil.declare.providers import ConfigProviders
     from frazil.engine.on_demand import spark_on_demand
 
-    providers = ConfigProviders.load(settings.config_providers, settings.env)
-    connector = open_connector(names.new, config, settings, providers)
+    connector = open_connector(names.new, config, settings, settings.providers())
     console = make_console(stderr=True)
     with progress(console) as say, spark_on_demand(settings, names.new) as on_spark, connector.hiding() as sink:
         found = sink.sample(_SAMPLED, 0, say, on_spark)

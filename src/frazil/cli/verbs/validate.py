@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from frazil.connectors.sample import Judged, Sample
-    from frazil.declare.providers import ConfigProviders
 
 _ROWS = 3
 _SHOWN = 20
@@ -71,12 +70,10 @@ def validate(
     no consumer group is used. The exit code is 1 for a configuration with errors, and when a record would be a dead
     letter.
     """
-    from frazil.declare.providers import ConfigProviders
 
     settings = Settings.load()
-    providers = ConfigProviders.load(settings.config_providers, settings.env)
     documents = read_documents([file], sys.stdin, variables=variables_of(env_file))
-    found = [_findings(document.name, document.config, sample, settings, providers) for document in documents]
+    found = [_findings(document.name, document.config, sample, settings) for document in documents]
     if output is not Output.TABLE:
         bodies = [json_value(one.body()) for one in found]
         typer.echo(as_text(bodies[0] if len(bodies) == 1 else bodies, output))
@@ -87,15 +84,13 @@ def validate(
         raise typer.Exit(1)
 
 
-def _findings(
-    name: str, own: Mapping[str, str], sample: int, settings: Settings, providers: ConfigProviders
-) -> Findings:
+def _findings(name: str, own: Mapping[str, str], sample: int, settings: Settings) -> Findings:
     from frazil.connectors.connector import open_resolved
     from frazil.connectors.debezium_keys import errors_of, is_debezium, warnings_of_debezium
     from frazil.connectors.registry import parsed_with
     from frazil.declare.secrets import hide_secrets
 
-    config = {**own, "name": name}
+    config, providers = {**own, "name": name}, settings.providers()
     if is_debezium(own.get("connector.class", "").strip()):
         return Findings(name, errors_of(config), warnings_of_debezium(config) + providers.unknown(config))
     parsed = parsed_with(config, settings)

@@ -134,13 +134,11 @@ def _verified(
     settings: Settings, name: str, stored: Mapping[str, str], limits: Limits, say: Callable[[str], None]
 ) -> list[RangeCheck]:
     from frazil.connectors.connector import open_connector
-    from frazil.declare.providers import ConfigProviders
 
     def tell(what: str, done: int, total: int) -> None:
         say(Records(f"{name}: {what}", done, total) if total else f"{name}: {what}")
 
-    providers = ConfigProviders.load(settings.config_providers, settings.env)
-    with open_connector(name, stored, settings, providers).hiding() as sink:
+    with open_connector(name, stored, settings, settings.providers()).hiding() as sink:
         return sink.verify(limits, tell)
 
 

@@ -142,11 +142,9 @@ def _each_table(
     from frazil.connectors.iceberg.config.iceberg_sink import IcebergSinkConfig
     from frazil.connectors.iceberg.table.discover import tables_with_position
     from frazil.connectors.iceberg.tools.trial import table_branch
-    from frazil.declare.providers import ConfigProviders
 
-    providers = ConfigProviders.load(settings.config_providers, settings.env)
     for name, stored in connectors.items():
-        with open_connector(name, stored, settings, providers).hiding() as sink:
+        with open_connector(name, stored, settings, settings.providers()).hiding() as sink:
             config = sink.config
             if not isinstance(config, IcebergSinkConfig):
                 continue
