@@ -15,8 +15,8 @@ from pyiceberg.transforms import IdentityTransform
 from pyiceberg.types import LongType, NestedField, StringType
 
 from frazil.clients.kafka import offsets as kafka_offsets
+from frazil.connectors.iceberg.changes.compaction import FEWEST
 from frazil.connectors.iceberg.changes.merge import COMPACTED
-from frazil.connectors.iceberg.changes.need import FEWEST
 from frazil.connectors.iceberg.tools.publish import publish
 from frazil.errors import ConfigError
 from tests.harness import Pipe, Worker, messages

@@ -5,7 +5,7 @@ from __future__ import annotations
 import psycopg
 import pytest
 
-from frazil.cli.connect.slot import slot_rows
+from frazil.cli.connect.get import slot_rows
 from frazil.clients.postgres import Slot, replication_slot
 from frazil.connectors.debezium_slot import slot_text
 from frazil.environment.settings import Settings

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from prometheus_client.parser import text_string_to_metric_families
 
-from frazil.connectors.debezium_progress import captured
+from frazil.connectors.progress import captured
 
 TOLD = """
 debezium_metrics_SnapshotRunning{plugin="postgres",name="shop",context="snapshot"} 1.0

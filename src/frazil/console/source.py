@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from starlette.requests import Request
 
-from frazil.connectors.debezium_progress import captured
 from frazil.connectors.debezium_slot import slot_text
+from frazil.connectors.progress import captured
 from frazil.console.links import connector_link
 from frazil.console.render import Page
 from frazil.errors import NotFound, ServiceUnavailable

@@ -18,9 +18,8 @@ from frazil.connectors.sql import runs
 from frazil.connectors.sql.config import sql_config
 from frazil.connectors.sql.rehearsal import Rehearse
 from frazil.connectors.sql.scan import PLACE_TYPE, Scan, Scanned, ScannedTopic
-from frazil.connectors.sql.state_task import StatefulSinkTask
 from frazil.connectors.sql.statement import PLACE, Statement
-from frazil.connectors.sql.task import SqlSinkTask
+from frazil.connectors.sql.task import SqlSinkTask, StatefulSinkTask
 from frazil.environment.settings import Settings
 from frazil.pipeline.executor import InlineExecutor
 from frazil.pipeline.rows import Rows as Chunk

@@ -10,7 +10,7 @@ import pyarrow.parquet
 import pytest
 
 from frazil.connectors.sink import Due
-from frazil.connectors.sql.reference_files import ReferenceFiles
+from frazil.connectors.sql.reference import ReferenceFiles
 from frazil.engine.jobs import SparkJobs
 from frazil.errors import ConfigError
 from tests.connectors.iceberg.driver import TABLE, Memory

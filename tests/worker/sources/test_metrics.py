@@ -12,7 +12,7 @@ import pytest
 from scripts.reference import ROOT
 from starlette.applications import Starlette
 
-from frazil.connectors.debezium_progress import captured
+from frazil.connectors.progress import captured
 from frazil.environment.settings import Settings
 from frazil.errors import ServiceUnavailable, StackError
 from frazil.stack.local import LocalStack

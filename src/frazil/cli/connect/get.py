@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -19,9 +19,12 @@ from frazil.cli.connect.session import (
     connect,
 )
 from frazil.cli.connect.shown import shown_config
-from frazil.cli.connect.slot import slot_rows
 from frazil.cli.ui.output import ListOption, Output, OutputOption, as_text, show, show_table
 from frazil.cli.ui.program import group
+from frazil.clients.postgres import replication_slot
+from frazil.connectors.debezium_slot import slot_of, slot_text
+from frazil.declare.placeholders import has_placeholder
+from frazil.errors import FrazilError
 
 if TYPE_CHECKING:
     from prometheus_client import Metric
@@ -135,9 +138,8 @@ def connector(
 
 
 def _describe(entry: dict[str, Any], metrics: Sequence[Metric]) -> None:
-    from frazil.connectors.debezium_progress import captured
+    from frazil.connectors.progress import captured, progress
     from frazil.connectors.registry import warnings_of
-    from frazil.connectors.sink_progress import progress
     from frazil.connectors.statement_state import kept
 
     status = entry["status"]
@@ -186,3 +188,19 @@ def plugin(
         for key in keys
     ]
     show(output, keys, ("key", "type", "default", "importance", "meaning"), rows)
+
+
+_WAIT_S = 5
+
+
+def slot_rows(config: Mapping[str, str]) -> list[tuple[str, str]]:
+    """Ask the database; no row for another connector, or one whose access only the worker knows."""
+    place = slot_of(config)
+    if place is None or any(has_placeholder(value) for value in place[0].values()):
+        return []
+    access, name = place
+    try:
+        slot = replication_slot(access, name, _WAIT_S)
+    except FrazilError as error:
+        return [("slot", f"{name}: not known, {error}")]
+    return [("slot", f"{name}: {'not there' if slot is None else slot_text(slot)}")]

@@ -48,7 +48,7 @@ class ConnectorRow:
 
     `lag` is in records, None when it is not known; `trace` is the first line of what a failed connector or task says.
     `dead_letters` are its open ones, None when they were not counted. `captured` is what a source has captured, as
-    `debezium_progress` tells it.
+    `connectors.progress` tells it.
     """
 
     name: str
@@ -175,7 +175,7 @@ def _connectors(
     `expected` are the log connectors with their tables: where one is deployed, the others are missed.
     """
     from frazil.clients.connect import ConnectClient
-    from frazil.connectors.debezium_progress import captured
+    from frazil.connectors.progress import captured
 
     tables: dict[str, bool] = {}
     configs: list[dict[str, str]] = []

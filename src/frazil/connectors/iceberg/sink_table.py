@@ -11,13 +11,12 @@ from requests.exceptions import RequestException
 from frazil.connectors.iceberg.append import Append
 from frazil.connectors.iceberg.config.iceberg_sink import IcebergSinkConfig
 from frazil.connectors.iceberg.position import start_position
-from frazil.connectors.iceberg.table.column_limits import admit
+from frazil.connectors.iceberg.table.column_limits import admit, widen
 from frazil.connectors.iceberg.table.commit import Commit, Floor, TableBranch
 from frazil.connectors.iceberg.table.create import EMPTY, create_table, creation_of, new_table
 from frazil.connectors.iceberg.table.evolve import told_changes
 from frazil.connectors.iceberg.table.schema import mapping_of
 from frazil.connectors.iceberg.table.taken import taken_rows
-from frazil.connectors.iceberg.table.widen import widen
 from frazil.connectors.iceberg.table.without_effect import without_effect
 from frazil.connectors.iceberg.table.writers import discovery
 from frazil.connectors.positions import KafkaIdentity

@@ -21,9 +21,8 @@ from frazil.connectors.sink import SinkContext
 from frazil.connectors.source import task_source, topics_of
 from frazil.connectors.sql.config import sql_config
 from frazil.connectors.sql.reference import ReferenceTables
-from frazil.connectors.sql.state_task import StatefulSinkTask
 from frazil.connectors.sql.statement_sink import StatementSink
-from frazil.connectors.sql.task import SqlSinkTask
+from frazil.connectors.sql.task import SqlSinkTask, StatefulSinkTask
 from frazil.pipeline.computed import Computed
 from frazil.pipeline.executor import Executor
 from frazil.pipeline.letters.deadletter import DeadLetterQueue
@@ -49,7 +48,7 @@ class SqlSink(StatementSink, IcebergSink):
         source: Source,
         dead_letters: DeadLetterQueue | None,
         context: SinkContext,
-    ) -> SqlSinkTask | StatefulSinkTask:
+    ) -> SqlSinkTask:
         """Make the task. Raises UsageError without Spark."""
         self.look_for_newer_schemas()
         kind = StatefulSinkTask if self._own.statement.state else SqlSinkTask

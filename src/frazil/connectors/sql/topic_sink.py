@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 
+from frazil.clients.kafka import groups as kafka_groups
 from frazil.clients.kafka import topics as kafka_topics
-from frazil.connectors.backfill import Backfill, span_of
+from frazil.connectors.backfill import Backfill, Span, span_of
 from frazil.connectors.dead_letters import dead_letter_queue
 from frazil.connectors.positions import Changes, alter_group, check_changes
 from frazil.connectors.sink import SinkContext
 from frazil.connectors.source import task_source, topics_of
-from frazil.connectors.sql.config import sql_topic_config
+from frazil.connectors.sql.config import StatementConfig, sql_topic_config
 from frazil.connectors.sql.statement_sink import StatementSink
-from frazil.connectors.sql.topic_backfill import TopicBackfill
 from frazil.connectors.sql.topic_config import TopicSinkConfig
 from frazil.connectors.sql.topic_task import SqlTopicTask
 from frazil.environment.bootstrap import Bootstrap
@@ -84,3 +85,27 @@ class SqlTopicSink(StatementSink):
         topic = self._config.topic
         there = topic in kafka_topics.topics(self._bootstrap)
         return [] if there else [f"There is no topic {topic}; `topics create {topic}` makes it."]
+
+
+@dataclass(frozen=True)
+class TopicBackfill:
+    """A span of the topics of a connector whose rows go to a topic."""
+
+    own: StatementConfig
+    config: TopicSinkConfig
+    bootstrap: str
+    span: Span
+
+    @property
+    def named(self) -> TopicSinkConfig:
+        """The configuration with a name and a group that are those of the statement and the span."""
+        told = self.span.name_of(self.own.digest, self.config.topic)
+        return replace(self.config, name=f"{self.config.name}{told}", group_id=f"{self.config.group_id}{told}")
+
+    def standing(self) -> tuple[bool, list[str]]:
+        """Tell whether the topic has the rows, and why rows may be there twice if they are sent."""
+        keys = self.span.end.keys()
+        if self.span.is_before(kafka_groups.group_offsets(self.bootstrap, self.named.group_id, keys)):
+            return True, []
+        connector = kafka_groups.group_offsets(self.bootstrap, self.config.group_id, keys)
+        return False, self.span.common({}, connector, f"before the position of {self.config.name}, which has sent them")

@@ -1,10 +1,16 @@
 """Health and metrics over HTTP, under `/actuator`."""
 
+from __future__ import annotations
+
 import os
 import platform
+import sys
+import threading
 import time
+import traceback
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
+from typing import Any
 
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
@@ -20,7 +26,6 @@ from frazil.errors import NotFound
 from frazil.worker.actuator.environment import Sources, environment
 from frazil.worker.actuator.health import Checks, connector_health, connector_states, readiness, worker_health
 from frazil.worker.actuator.meters import meter, meter_name
-from frazil.worker.actuator.threads import thread_dump
 from frazil.worker.lifecycle.herder import Herder
 from frazil.worker.rest.error import ERROR_HANDLERS
 from frazil.worker.rest.paths import PathSegments
@@ -164,4 +169,24 @@ def connector_metrics(metrics: Metrics) -> dict[str, object]:
             "avg-s3-write-time-ms": 1000 * totals.write_s / batches,
         },
         "system": {"dlq-messages": totals.dead_letters},
+    }
+
+
+def thread_dump() -> dict[str, Any]:
+    """The body of /actuator/threaddump: each thread with what it is doing now, the innermost call first."""
+    frames = sys._current_frames()  # noqa: SLF001 - documented, and the only way
+    return {
+        "threads": [
+            {
+                "threadName": thread.name,
+                "threadId": thread.native_id,
+                "daemon": thread.daemon,
+                "stackTrace": [
+                    {"methodName": call.name, "fileName": call.filename, "lineNumber": call.lineno}
+                    for call in reversed(traceback.extract_stack(frames[thread.ident]))
+                ],
+            }
+            for thread in threading.enumerate()
+            if thread.ident in frames
+        ]
     }

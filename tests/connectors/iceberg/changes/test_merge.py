@@ -37,8 +37,8 @@ from pyiceberg.types import (
 )
 
 from frazil.connectors.iceberg.changes.changes import ChangeFileWriter
+from frazil.connectors.iceberg.changes.compaction import FEWEST
 from frazil.connectors.iceberg.changes.merge import COMPACTED, MERGE_MODE, Merge, look_up_all, rewrites, sorted_out
-from frazil.connectors.iceberg.changes.need import FEWEST
 from frazil.connectors.iceberg.table.commit import COMMIT_ID, OFFSETS, Commit, TableBranch
 from frazil.connectors.iceberg.table.schema import struct_of
 from frazil.connectors.iceberg.table.write import DataFileWriter

@@ -8,7 +8,7 @@ from math import log2
 from hypothesis import given
 from hypothesis import strategies as st
 
-from frazil.connectors.iceberg.changes.need import (
+from frazil.connectors.iceberg.changes.compaction import (
     FEWEST,
     FEWEST_POSITIONS,
     MOST_BYTES,

@@ -9,7 +9,7 @@ from pyiceberg.schema import Schema
 from pyiceberg.types import LongType, NestedField
 
 from frazil.connectors.iceberg.config.iceberg_sink import iceberg_sink_config
-from frazil.connectors.iceberg.table.widen import widen
+from frazil.connectors.iceberg.table.column_limits import widen
 from frazil.errors import ConfigError
 from frazil.pipeline.results import TableResult
 from frazil.pipeline.types import STRING

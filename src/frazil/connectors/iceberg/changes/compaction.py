@@ -1,15 +1,123 @@
 """Compaction inside of a commit to a merge-on-read table, which so can lose against none of the commits around it."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import TypeVar
 
 import numpy as np
 from pyiceberg.manifest import DataFile
 from pyiceberg.table import Table
 
 from frazil.connectors.iceberg.changes.match import Candidate, with_gone
-from frazil.connectors.iceberg.changes.need import Positions, Stored, needed
 from frazil.pipeline.keys import Codes
+
+FEWEST = 3
+"""Files of a partition that are worth to become one."""
+FEWEST_POSITIONS = 2
+"""Files of positions that are worth to become one, with that of the commit."""
+SHARE = 0.1
+"""Share of deleted rows from which on a data file is written again without them."""
+MOST_BYTES = 128 << 20
+"""Most bytes of small files in one, and of all files that one commit writes again where these are several."""
+
+Item = TypeVar("Item")
+
+
+@dataclass(frozen=True)
+class Stored:
+    """A data file: `gone` of its rows are deleted, as far as is known. Those of one `place` may be written together."""
+
+    path: str
+    place: Hashable
+    rows: int
+    size: int
+    gone: int
+
+
+@dataclass(frozen=True)
+class Positions:
+    """A file of positions of deleted rows, with so many of them; `applies_to` are the paths of data files."""
+
+    path: str
+    place: Hashable
+    rows: int
+    applies_to: frozenset[str]
+
+
+@dataclass(frozen=True)
+class Need:
+    """Work that is to be done: data files of a group become one, and so do the files of positions of a place.
+
+    `folded` are paths of these; those without any data file that stays are among them.
+    """
+
+    groups: Sequence[Sequence[str]] = ()
+    folded: frozenset[str] = frozenset()
+
+
+def needed(files: Sequence[Stored], positions: Sequence[Positions], marked: frozenset[Hashable] = frozenset()) -> Need:
+    """Tell what a table needs, to which a commit brings a file of positions for each place of `marked`."""
+    groups = _affordable([*_small(files), *_holed(files)])
+    written = {file.path for group in groups for file in group}
+    folded = {each.path for each in positions if each.applies_to <= written}
+    left = [each for each in positions if each.path not in folded]
+    for place, of_place in _by_place(left, lambda each: each.place).items():
+        new = [0] if place in marked else []
+        ordered = sorted(of_place, key=lambda each: each.rows)
+        count = run([*new, *(each.rows for each in ordered)], FEWEST_POSITIONS) - len(new)
+        folded |= {each.path for each in ordered[: max(count, 0)]}
+    return Need([[file.path for file in group] for group in groups], frozenset(folded))
+
+
+def run(sizes: Sequence[int], fewest: int, most: int | None = None) -> int:
+    """Length of the longest run of the smallest, at least `fewest`, whose last one is not larger than those before.
+
+    `sizes` are in their order, `most` is how much they may be together; 0 where there is none.
+    """
+    found = total = 0
+    for number, size in enumerate(sizes, 1):
+        if most is not None and total + size > most:
+            break
+        if number >= fewest and size <= total:
+            found = number
+        total += size
+    return found
+
+
+def _small(files: Iterable[Stored]) -> list[list[Stored]]:
+    """Small files of each place."""
+    groups = []
+    for of_place in _by_place(files, lambda file: file.place).values():
+        ordered = sorted(of_place, key=lambda file: file.size)
+        groups.append(ordered[: run([file.size for file in ordered], FEWEST, MOST_BYTES)])
+    return [group for group in groups if group]
+
+
+def _holed(files: Iterable[Stored]) -> list[list[Stored]]:
+    """Files of which many rows are deleted, those with the largest share first."""
+    holed = [file for file in files if file.gone >= max(SHARE * file.rows, 1)]
+    return [[file] for file in sorted(holed, key=lambda file: -file.gone / file.rows)]
+
+
+def _affordable(groups: Iterable[Sequence[Stored]]) -> list[Sequence[Stored]]:
+    """Groups that one commit can write, each file once; the others are left to the commits that follow."""
+    taken: list[Sequence[Stored]] = []
+    written: set[str] = set()
+    size = 0
+    for group in groups:
+        more = sum(file.size for file in group)
+        if written.isdisjoint(file.path for file in group) and (not taken or size + more <= MOST_BYTES):
+            taken.append(group)
+            written |= {file.path for file in group}
+            size += more
+    return taken
+
+
+def _by_place(items: Iterable[Item], place: Callable[[Item], Hashable]) -> Mapping[Hashable, list[Item]]:
+    found: dict[Hashable, list[Item]] = {}
+    for item in items:
+        found.setdefault(place(item), []).append(item)
+    return found
 
 
 @dataclass(frozen=True)

@@ -1,15 +1,19 @@
-"""Limits of columns: objects whose keys are data are one column, and what most records have comes first."""
+"""Columns of a table for what records bring: as many as it may have, by schema evolution."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
+from pyiceberg.catalog import Catalog
 from pyiceberg.schema import Schema
+from pyiceberg.table import Table
 
 from frazil.connectors.iceberg.config.iceberg_sink import IcebergSinkConfig
-from frazil.connectors.iceberg.table.evolve import has_column, possible_columns
+from frazil.connectors.iceberg.table.evolve import evolve, evolved, has_column, possible_columns
+from frazil.errors import ConfigError
 from frazil.pipeline.convert.data_keys import NUMBERS, nodes, way_on, with_fewer, with_maps
 from frazil.pipeline.convert.infer import Path, Seen, column_count, records, typed
+from frazil.pipeline.results import TableResult
 from frazil.pipeline.types import STRING, List, Struct, Type, inner_types
 
 MOST_NEW = "frazil.schema.max.new.columns"
@@ -137,3 +141,42 @@ def mixed(columns: Mapping[Path, Type], seen: Seen) -> Iterator[str]:
                     f"column {name} becomes text for good, since {total - most:,} of {total:,} records have another "
                     f"value there than {common}. {way or 'Correct the producer'}: these records are dead letters then"
                 )
+
+
+@dataclass(frozen=True)
+class Widened:
+    """The schema of a table with new columns, and why it got no more of them; empty when it got all.
+
+    `warnings` and `doubtful` are those of `Admitted`.
+    """
+
+    schema: Schema
+    refusal: str
+    warnings: tuple[str, ...] = ()
+    doubtful: bool = False
+
+
+def widen(
+    config: IcebergSinkConfig,
+    table: Table,
+    result: TableResult,
+    catalog: Catalog | None,
+    *,
+    schema: Schema | None = None,
+    ending: str,
+) -> Widened:
+    """Give a table what the records of a result lack in it; without `catalog` only tell what it would be.
+
+    `schema` is what the records were judged by, that of the table when it is left out. Raises ConfigError, whose text
+    has `ending` for what is left and what to do, when that changes nothing; else as `evolve` does.
+    """
+    before = table.schema() if schema is None else schema
+    admitted = admit(config, before, result.unknown, result.seen)
+    if catalog is None:
+        now = evolved(table, admitted.fields, result.absent)
+    else:
+        now = evolve(catalog, table, admitted.fields, result.absent).schema()
+    if now == before and not admitted.refusal:
+        names = ", ".join(repr(".".join(path)) for path in sorted(typed(result.unknown)))
+        raise ConfigError(f"{'.'.join(table.name())} cannot have columns for the unknown fields {names}; {ending}")
+    return Widened(now, admitted.refusal, admitted.warnings, admitted.doubtful)

@@ -20,9 +20,9 @@ from frazil.clients.kafka import groups as kafka_groups
 from frazil.clients.kafka import offsets as kafka_offsets
 from frazil.connectors.iceberg.config.iceberg_sink import IcebergSinkConfig
 from frazil.connectors.iceberg.table.attempts import apply
+from frazil.connectors.iceberg.table.column_limits import Widened, widen
 from frazil.connectors.iceberg.table.commit import COMMIT_ID, Floor, TableBranch, has_commit
 from frazil.connectors.iceberg.table.transaction import append_files, transaction_on
-from frazil.connectors.iceberg.table.widen import Widened, widen
 from frazil.connectors.iceberg.table.writers import abandon, file_writer
 from frazil.connectors.iceberg.tools import replayed
 from frazil.connectors.iceberg.tools.replayed import DEADLETTERS

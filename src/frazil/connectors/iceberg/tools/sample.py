@@ -8,10 +8,9 @@ from pyiceberg.types import NestedField
 
 from frazil.clients import catalog as catalogs
 from frazil.connectors.iceberg.config.iceberg_sink import IcebergSinkConfig
-from frazil.connectors.iceberg.table.column_limits import admit
+from frazil.connectors.iceberg.table.column_limits import admit, widen
 from frazil.connectors.iceberg.table.create import EMPTY, creation_of, new_table
 from frazil.connectors.iceberg.table.schema import struct_of
-from frazil.connectors.iceberg.table.widen import widen
 from frazil.connectors.iceberg.table.without_effect import without_effect
 from frazil.connectors.iceberg.table.writers import decode_spec, discovery
 from frazil.connectors.iceberg.tools.trial import Trial, decode_of, table_branch, tried

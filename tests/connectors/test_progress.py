@@ -2,7 +2,7 @@
 
 from prometheus_client.parser import text_string_to_metric_families
 
-from frazil.connectors.sink_progress import progress
+from frazil.connectors.progress import progress
 
 METRICS = """\
 frazil_consumer_lag_records{connector="a",topic="t",partition="0"} 1200.0
