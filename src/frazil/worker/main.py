@@ -30,8 +30,7 @@ from frazil.pipeline.mapper import installed_mappers
 from frazil.pipeline.report import BatchReport
 from frazil.stack.ports import Port, require_different
 from frazil.text.events import event
-from frazil.worker.actuator.app import scrape_route, serve_actuator
-from frazil.worker.actuator.environment import sources_of
+from frazil.worker.actuator.app import scrape_route, serve_actuator, sources_of
 from frazil.worker.actuator.health import connector_states
 from frazil.worker.cluster.group import worker_group
 from frazil.worker.lifecycle.herder import Herder

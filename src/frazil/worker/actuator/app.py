@@ -1,4 +1,4 @@
-"""Health and metrics over HTTP, under `/actuator`."""
+"""Health, metrics and the surroundings of a worker over HTTP, under `/actuator`."""
 
 from __future__ import annotations
 
@@ -8,10 +8,12 @@ import sys
 import threading
 import time
 import traceback
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
+from prometheus_client import Metric
+from prometheus_client.samples import Sample
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
 from starlette.middleware import Middleware
@@ -20,12 +22,12 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from frazil.connectors.keys.versions import VERSION
+from frazil.declare.secrets import hide_secrets
 from frazil.environment.listeners import Listener
 from frazil.environment.settings import LOOPBACK
-from frazil.errors import NotFound
-from frazil.worker.actuator.environment import Sources, environment
+from frazil.environment.variables import VARIABLES
+from frazil.errors import ConfigError, NotFound
 from frazil.worker.actuator.health import Checks, connector_health, connector_states, readiness, worker_health
-from frazil.worker.actuator.meters import meter, meter_name
 from frazil.worker.lifecycle.herder import Herder
 from frazil.worker.rest.error import ERROR_HANDLERS
 from frazil.worker.rest.paths import PathSegments
@@ -190,3 +192,87 @@ def thread_dump() -> dict[str, Any]:
             if thread.ident in frames
         ]
     }
+
+
+_UNITS = ("seconds", "bytes")
+_STATISTICS: Mapping[str, Mapping[str, str]] = {
+    "counter": {"_total": "COUNT"},
+    "histogram": {"_count": "COUNT", "_sum": "TOTAL"},
+    "gauge": {"": "VALUE"},
+}
+"""Statistics of the samples of a metric, by what a sample's name has behind the metric's."""
+
+
+def meter_name(metric: Metric) -> str:
+    """The name with dots and without the unit: `kafka.connector.s3.write.duration`."""
+    return metric.name.removesuffix(f"_{_unit(metric)}").replace("_", ".")
+
+
+def meter(metrics: Iterable[Metric], name: str, tags: Collection[str]) -> dict[str, Any]:
+    """The body of /actuator/metrics/NAME; the name is that of `meter_name`, or the one that Prometheus sees.
+
+    `tags` are conditions such as `connector:orders`. Raises NotFound for a metric, or series of it, that there is not,
+    ConfigError for a condition that is none.
+    """
+    wanted = dict(_condition(tag) for tag in tags)
+    metric = next((one for one in metrics if name in (meter_name(one), one.name)), None)
+    series = [] if metric is None else [one for one in metric.samples if wanted.items() <= one.labels.items()]
+    if metric is None or (wanted and not series):
+        raise NotFound(f"There is no metric {' with '.join([name, *tags])}.")
+    unit = _unit(metric)
+    time = "_TIME" if unit == "seconds" else ""
+    return {
+        "name": meter_name(metric),
+        "description": metric.documentation,
+        **({"baseUnit": unit} if unit else {}),
+        "measurements": [
+            {"statistic": statistic.replace("TOTAL", f"TOTAL{time}"), "value": value}
+            for statistic, value in _measured(metric, series).items()
+        ],
+        "availableTags": [
+            {"tag": tag, "values": sorted({one.labels[tag] for one in series if tag in one.labels})}
+            for tag in sorted({tag for one in series for tag in one.labels} - wanted.keys() - {"le"})
+        ],
+    }
+
+
+def _measured(metric: Metric, series: Iterable[Sample]) -> dict[str, float]:
+    found: dict[str, float] = {}
+    for one in series:
+        statistic = _STATISTICS.get(metric.type, _STATISTICS["gauge"]).get(one.name.removeprefix(metric.name))
+        if statistic is not None:
+            found[statistic] = found.get(statistic, 0.0) + one.value
+    return found
+
+
+def _unit(metric: Metric) -> str:
+    return next((unit for unit in _UNITS if metric.name.endswith(f"_{unit}")), "")
+
+
+def _condition(tag: str) -> tuple[str, str]:
+    name, colon, value = tag.partition(":")
+    if not colon:
+        raise ConfigError(f"The tag {tag!r} is no condition; write it as name:value.")
+    return name, value
+
+
+Sources = Mapping[str, Mapping[str, str]]
+
+
+def sources_of(env: Mapping[str, str], properties: Mapping[str, str]) -> Sources:
+    """Variables of frazil that are set, for others are nobody's business, and the worker's keys as they were given."""
+    return {
+        "systemEnvironment": {name: env[name] for name in sorted(VARIABLES) if name in env},
+        "workerProperties": dict(properties),
+    }
+
+
+def environment(sources: Sources) -> dict[str, Any]:
+    """The body of /actuator/env."""
+    every = {key: value for values in sources.values() for key, value in values.items()}
+
+    def shown(values: Mapping[str, str]) -> dict[str, Any]:
+        return {key: {"value": hide_secrets(value, {**every, key: value})} for key, value in values.items()}
+
+    named = [{"name": name, "properties": shown(values)} for name, values in sources.items()]
+    return {"activeProfiles": [], "propertySources": named}

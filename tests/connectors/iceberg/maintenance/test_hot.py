@@ -37,7 +37,7 @@ from pyiceberg.types import (
     UUIDType,
 )
 
-from frazil.connectors.iceberg.maintenance.hot import cold_filter, grows_cold, hot_partitions
+from frazil.connectors.iceberg.maintenance.compact import cold_filter, grows_cold, hot_partitions
 from frazil.connectors.iceberg.spark.runtime import IcebergRuntime, jvm
 from frazil.connectors.iceberg.table.schema import struct_of
 from frazil.connectors.iceberg.table.write import DataFileWriter
