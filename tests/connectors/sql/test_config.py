@@ -187,3 +187,10 @@ def test_a_topic_takes_the_place_of_a_table() -> None:
 def test_errors_of_topics_are_those_of_their_keys(changes: dict[str, str], key: str, said: str) -> None:
     errors = parse_sql({**TOPIC, **changes}).errors
     assert any(said in text for text in errors[key]), errors
+
+
+def test_headers_are_read_where_a_transformation_takes_them() -> None:
+    own = {"type": "io.debezium.transforms.HeaderToValue", "headers": "a", "fields": "a", "operation": "copy"}
+    keys = {"transforms": "h", **{f"transforms.h.{key}": text for key, text in own.items()}}
+    assert sql_topic_config({**TOPIC, **keys})[0].reads_headers
+    assert not sql_topic_config(TOPIC)[0].reads_headers

@@ -15,6 +15,8 @@ import pyarrow.parquet as pq
 import pytest
 from pyiceberg.conversions import from_bytes
 from pyiceberg.expressions import EqualTo, IsNull, Reference
+from pyiceberg.io import OutputFile
+from pyiceberg.io.pyarrow import PyArrowFileIO
 from pyiceberg.manifest import DataFile, FileFormat
 from pyiceberg.partitioning import UNPARTITIONED_PARTITION_SPEC, PartitionField, PartitionSpec
 from pyiceberg.schema import Schema
@@ -53,7 +55,7 @@ from pyiceberg.types import (
 )
 
 from frazil.connectors.iceberg.table.schema import struct_of
-from frazil.connectors.iceberg.table.write import DataFileWriter, PartitionKey
+from frazil.connectors.iceberg.table.write import DataFileWriter, PartitionKey, store_file
 from frazil.errors import ConfigError, ServiceUnavailable
 from frazil.pipeline.convert.arrow import arrow_schema
 from frazil.stack.local import LocalStack
@@ -362,6 +364,20 @@ def test_an_object_store_that_is_away(make_table: MakeTable) -> None:
     writer = DataFileWriter(table.metadata.model_dump_json(), tuple(sorted(properties.items())))
     with pytest.raises(ServiceUnavailable, match="the object store did not take .* Nothing was committed"):
         written(writer, rows(table.schema(), [{"id": 1}]))
+
+
+@pytest.mark.parametrize(
+    ("said", "error"), [("AWS Error ACCESS_DENIED", ConfigError), ("curlCode: 28", ServiceUnavailable)]
+)
+def test_a_store_that_refuses_a_file_is_told_from_one_that_fails(
+    monkeypatch: pytest.MonkeyPatch, said: str, error: type[Exception]
+) -> None:
+    def refuse(io: PyArrowFileIO, location: str) -> OutputFile:
+        raise OSError(said)
+
+    monkeypatch.setattr(PyArrowFileIO, "new_output", refuse)
+    with pytest.raises(error, match="the object store .* s3://b/f-deletes.parquet: .* Nothing was committed"):
+        store_file(PyArrowFileIO(), "s3://b/f-deletes.parquet", pa.py_buffer(b"rows"))
 
 
 SCHEMA = Schema(
