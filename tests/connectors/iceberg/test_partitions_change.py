@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from frazil.connectors.iceberg.config.partition_by import partition_terms
+from frazil.connectors.iceberg.config.creation import partition_terms
 from frazil.connectors.iceberg.tools.alter import Changes, alter
 from tests.connectors.iceberg.driver import CHANGES, SIMPLE, TABLE, TOLERANT, Driver, memory, record
 

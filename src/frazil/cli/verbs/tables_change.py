@@ -176,7 +176,7 @@ def _changes(
     unset: Sequence[str] | None,
     partition_by: str | None,
 ) -> Changes:
-    from frazil.connectors.iceberg.config.partition_by import partition_terms
+    from frazil.connectors.iceberg.config.creation import partition_terms
     from frazil.connectors.iceberg.tools.alter import Changes, parse_type
 
     try:

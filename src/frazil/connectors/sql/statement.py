@@ -20,6 +20,7 @@ from typing import TypeAlias
 from sqlglot import exp
 from sqlglot.errors import ParseError, TokenError
 
+from frazil.connectors.sql.checked import bound_sizes, bound_texts
 from frazil.connectors.sql.functions import AGGREGATES
 from frazil.connectors.sql.grammar import STATEFUL, SparkAsWritten
 from frazil.connectors.sql.parts import (
@@ -34,9 +35,7 @@ from frazil.connectors.sql.parts import (
     view_of,
     words,
 )
-from frazil.connectors.sql.patterns import bound_texts
 from frazil.connectors.sql.places import keep_places, parse_problem, place_of, where, written
-from frazil.connectors.sql.sizes import bound_sizes
 from frazil.connectors.sql.state_rules import PARTS as STATE_PARTS
 from frazil.connectors.sql.state_rules import StateRules, group_problem, is_bounded, problem_of_call
 

@@ -1,8 +1,7 @@
 from __future__ import annotations
 
-from frazil.connectors.iceberg.config.creation import Creation
+from frazil.connectors.iceberg.config.creation import Creation, PartitionTerm
 from frazil.connectors.iceberg.config.iceberg_sink import iceberg_sink_config, parse_iceberg_sink
-from frazil.connectors.iceberg.config.partition_by import PartitionTerm
 
 BASE = {
     "name": "c",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from frazil.connectors.iceberg.config.partition_by import PartitionTerm, partition_terms, split_terms
+from frazil.connectors.iceberg.config.creation import PartitionTerm, partition_terms, split_terms
 
 
 def test_terms_are_split_outside_parentheses() -> None:

@@ -12,8 +12,7 @@ from pyiceberg.catalog import Catalog
 from pyiceberg.table import Table
 
 from frazil.clients.catalog import connect
-from frazil.connectors.iceberg.config.creation import Creation
-from frazil.connectors.iceberg.config.partition_by import partition_terms
+from frazil.connectors.iceberg.config.creation import Creation, partition_terms
 from frazil.connectors.iceberg.table.create import create_table
 from frazil.errors import ConfigError
 from frazil.pipeline.convert.decode import decoder

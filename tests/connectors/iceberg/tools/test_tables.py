@@ -14,7 +14,7 @@ from pyiceberg.table.snapshots import Snapshot
 from pyiceberg.transforms import IdentityTransform
 from pyiceberg.types import DecimalType, IntegerType, ListType, LongType, NestedField, StringType, StructType
 
-from frazil.connectors.iceberg.config.partition_by import partition_terms
+from frazil.connectors.iceberg.config.creation import partition_terms
 from frazil.connectors.iceberg.table.commit import Commit, TableBranch
 from frazil.connectors.iceberg.tools.alter import Changes, alter, parse_type
 from frazil.connectors.iceberg.tools.describe import (

@@ -26,9 +26,8 @@ from pyiceberg.transforms import (
 from pyiceberg.types import NestedField
 
 from frazil.clients.catalog import catalog_errors
-from frazil.connectors.iceberg.config.creation import Creation
+from frazil.connectors.iceberg.config.creation import Creation, PartitionTerm
 from frazil.connectors.iceberg.config.iceberg_sink import IcebergSinkConfig
-from frazil.connectors.iceberg.config.partition_by import PartitionTerm
 from frazil.connectors.iceberg.config.row_changes import no_keys
 from frazil.connectors.iceberg.table.schema import iceberg_type
 from frazil.errors import ConfigError

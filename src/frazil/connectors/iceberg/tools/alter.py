@@ -10,7 +10,7 @@ from pyiceberg.table import Table, Transaction
 from pyiceberg.types import IcebergType, PrimitiveType
 
 from frazil.connectors.iceberg.changes.merge import MERGE_MODE, MERGE_MODES
-from frazil.connectors.iceberg.config.partition_by import PartitionTerm
+from frazil.connectors.iceberg.config.creation import PartitionTerm
 from frazil.connectors.iceberg.table.attempts import NOT_CONFIRMED, one_attempt
 from frazil.connectors.iceberg.table.commit import OFFSETS
 from frazil.connectors.iceberg.table.create import title_of, transform_of
