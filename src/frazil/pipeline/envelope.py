@@ -21,7 +21,7 @@ from frazil.pipeline.convert.base64_decimals import decimal_text
 from frazil.pipeline.convert.origins import with_origins, without_origins
 from frazil.pipeline.convert.strict import ConversionError, parse_object
 from frazil.pipeline.rows import Rows
-from frazil.pipeline.schemas.connect import DATE, DECIMAL, TIME, TIMESTAMP, ConnectSchema
+from frazil.pipeline.schemas.connect import DATE, DECIMAL, TIME, TIMESTAMP, ConnectSchema, read_schema
 from frazil.pipeline.schemas.converter import Run
 from frazil.pipeline.schemas.defaults import applied, filled
 from frazil.pipeline.schemas.required import check_required
@@ -99,7 +99,6 @@ class _Envelope(msgspec.Struct, forbid_unknown_fields=True):
 
 
 _envelope = msgspec.json.Decoder(_Envelope).decode
-_schema = msgspec.json.Decoder(ConnectSchema).decode
 
 
 @dataclass(frozen=True)
@@ -204,15 +203,10 @@ def type_of(schema: bytes) -> Type:
     return _compiled(schema).type
 
 
-def schema_of(schema: bytes) -> ConnectSchema:
-    """Read a valid schema."""
-    return _schema(schema)
-
-
 @lru_cache(maxsize=1024)
 def _compiled(schema: bytes) -> _Compiled:
     try:
-        parsed = _schema(schema)
+        parsed = read_schema(schema)
         type_, rewrite = _compile(parsed)
         columns = with_origins(without_origins(type_), type_)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError, ValueError) as error:
@@ -231,26 +225,27 @@ def _compile(schema: ConnectSchema, left: int = _DEEPEST) -> tuple[Type, Rewrite
         case ConnectSchema(type="struct"):
             members = {member.field or "": _compile(member, left - 1) for member in schema.fields or ()}
             fields = tuple(Field(name, type_) for name, (type_, _) in members.items())
-            return Struct(fields, origin=schema.name or "", version=schema.version), _members(
-                {name: rewrite for name, (_, rewrite) in members.items() if rewrite}
-            )
+            whole = Struct(fields, origin=schema.name or "", version=schema.version, told=schema.own_json())
+            return whole, _members({name: rewrite for name, (_, rewrite) in members.items() if rewrite})
         case ConnectSchema(type="array", items=ConnectSchema() as items):
             type_, rewrite = _compile(items, left - 1)
-            return List(type_), None if rewrite is None else _elements(rewrite)
+            return List(type_, told=schema.own_json()), None if rewrite is None else _elements(rewrite)
         case ConnectSchema(type="map", keys=ConnectSchema() as keys, values=ConnectSchema() as values):
             key, key_rewrite = _compile(keys, left - 1)
             type_, rewrite = _compile(values, left - 1)
             as_it_is = str(key) == "string" and rewrite is None
-            return Map(key, type_), None if as_it_is else _entries(key_rewrite, rewrite)
+            return Map(key, type_, told=schema.own_json()), None if as_it_is else _entries(key_rewrite, rewrite)
         case ConnectSchema(type="bytes", name=name, parameters=parameters) if name == DECIMAL:
             scale = int((parameters or {}).get("scale", "0"))
             if not 0 <= scale <= _MAX_PRECISION:
                 raise ValueError(f"a decimal of scale {scale}")
-            return Scalar("decimal", precision=_MAX_PRECISION, scale=scale), _decimal(scale)
+            told = schema.own_json()
+            return Scalar("decimal", precision=_MAX_PRECISION, scale=scale, told=told), _decimal(scale)
     kind = _TIMES.get((schema.type, schema.name or "")) or _SCALARS.get(schema.type)
     if kind is None:
         raise ValueError(f"there is no type {schema.type}")
-    return Scalar(kind, origin=schema.name or (schema.parameters or {}).get("logicalType", "")), None
+    origin = schema.name or (schema.parameters or {}).get("logicalType", "")
+    return Scalar(kind, origin=origin, told=schema.own_json()), None
 
 
 def _members(rewrites: dict[str, Rewrite]) -> Rewrite | None:

@@ -6,7 +6,7 @@ Independent of any table format; `connectors/iceberg/table/schema.py` makes them
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Literal, TypeAlias
 
 import msgspec
@@ -36,6 +36,8 @@ class Scalar:
     """A scalar; `precision` and `scale` for decimal, `length` in bytes for fixed.
 
     `origin`: what the schema of records says that a value is, where its JSON text does not, as the name of the schema.
+    `told`, here and in other types: the JSON of the Connect schema that says it, without the schemas inside of that.
+    Types are equal whatever was told of them.
     """
 
     kind: ScalarKind
@@ -43,6 +45,7 @@ class Scalar:
     scale: int = 0
     length: int = 0
     origin: str = ""
+    told: bytes = field(default=b"", compare=False, repr=False)
 
     def __str__(self) -> str:
         if self.kind == "decimal":
@@ -58,6 +61,7 @@ class Struct:
     ignored: tuple[str, ...] = ()
     origin: str = ""
     version: int | None = None
+    told: bytes = field(default=b"", compare=False, repr=False)
 
     def __str__(self) -> str:
         return f"struct<{', '.join(f'{f.name}: {f.type}' for f in self.fields)}>"
@@ -68,6 +72,7 @@ class List:
     element: Type
     element_required: bool = False
     element_id: int | None = None
+    told: bytes = field(default=b"", compare=False, repr=False)
 
     def __str__(self) -> str:
         return f"list<{self.element}>"
@@ -80,6 +85,7 @@ class Map:
     value_required: bool = False
     key_id: int | None = None
     value_id: int | None = None
+    told: bytes = field(default=b"", compare=False, repr=False)
 
     def __str__(self) -> str:
         return f"map<{self.key}, {self.value}>"

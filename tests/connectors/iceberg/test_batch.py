@@ -56,6 +56,33 @@ def test_a_null_for_a_required_field_of_a_schema_is_a_dead_letter_alone(one: Mem
     assert list(broker.letters("t-dlq")) == [("t", 0, 1, ""), ("t", 0, 2, "")]
 
 
+@pytest.mark.parametrize("force", ["true", "false"])
+def test_columns_of_required_fields_are_optional_in_new_tables_and_new_columns(force: str) -> None:
+    inside = [{"field": "x", "type": "int64"}]
+    new: list[dict[str, object]] = [
+        {"field": "n", "type": "int64"},
+        {"field": "s", "type": "struct", "fields": inside},
+        {"field": "l", "type": "array", "items": {"type": "int64"}},
+    ]
+    converter = {
+        "value.converter": "org.apache.kafka.connect.json.JsonConverter",
+        "value.converter.schemas.enable": "true",
+        "iceberg.tables.schema-force-optional": force,
+    }
+    for before in ([], [{"field": "id", "type": "int64"}]):
+        with memory({}) as (broker, catalog):
+            driver = Driver(broker, catalog, {**CREATE, **EVOLVE, **converter})
+            payload = {"id": 1, "n": 1, "s": {"x": 1}, "l": [1]}
+            for fields in (before, [*before, *new]) if before else (new,):
+                schema = {"type": "struct", "fields": fields}
+                own = {str(field["field"]): payload[str(field["field"])] for field in fields}
+                broker.send("t", [json.dumps({"schema": schema, "payload": own}).encode()])
+                driver.drain()
+            schema_ = catalog.load_table(TABLE).schema()
+            names = [name for name in ("id", "n", "s", "s.x", "l", "l.element") if before or name != "id"]
+            assert [schema_.find_field(name).required for name in names] == [False] * len(names)
+
+
 def test_a_record_of_a_recursive_schema_is_a_dead_letter_alone(one: Memory) -> None:
     broker, catalog = one
     tree = {"type": "record", "name": "Tree", "fields": [{"name": "child", "type": ["null", "Tree"]}]}

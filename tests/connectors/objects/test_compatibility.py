@@ -57,6 +57,12 @@ def test_a_schema_of_another_name_begins_an_object(mode: Compatibility) -> None:
         (Struct((Field("x", LONG), Field("y", INT))), Struct((Field("x", INT),)), True),
         (Struct((Field("x", INT),)), Struct((Field("x", STRING),)), False),
         (List(INT), INT, False),
+        (Struct((Field("x", INT, required=True),)), Struct((Field("x", INT, required=True),)), True),
+        (Struct((Field("x", INT),)), Struct((Field("x", INT, required=True),)), True),
+        (Struct((Field("x", INT, required=True),)), Struct((Field("x", INT),)), False),
+        (Struct((Field("x", INT, required=True), Field("y", INT))), Struct((Field("y", INT),)), False),
+        (List(INT, element_required=True), List(INT), False),
+        (Map(STRING, INT, value_required=True), Map(STRING, INT), False),
     ],
 )
 def test_values_that_do_not_fit_the_columns_begin_an_object(column: Type, value: Type, fits: bool) -> None:

@@ -118,7 +118,7 @@ def test_avro_of_changed_records_has_name_and_version_of_their_schema(
     schema = written(Path(made.store.folder))
     assert (schema["name"], schema.get("connect.version")) == (name, version)
     if name == CONNECT_DEFAULT:
-        inner = schema["fields"][0]["type"][1]
+        inner = schema["fields"][0]["type"]
         assert (inner["connect.name"], inner["connect.version"]) == ("R", 2)
 
 
@@ -184,6 +184,93 @@ def test_a_null_for_a_required_field_is_a_dead_letter_alone(tmp_path: Path, form
     made = Disk(tmp_path, **TOLERANT, **converter, **{"format.class": format_, "flush.size": "2"})
     found = refused(made, *(json.dumps({"schema": schema, "payload": payload}).encode() for payload in payloads))
     assert found == dict.fromkeys((1, 2), "Invalid null value for required INT32 field n")
+
+
+@pytest.mark.parametrize("step", [None, "ReplaceField$Value", "Flatten$Value", "MaskField$Value", "HoistField$Value"])
+@pytest.mark.parametrize("format_", ["avro.AvroFormat", "parquet.ParquetFormat"])
+def test_fields_are_required_as_their_schema_has_them_behind_transforms_too(
+    tmp_path: Path, format_: str, step: str | None
+) -> None:
+    converter = {
+        "value.converter": "org.apache.kafka.connect.json.JsonConverter",
+        "value.converter.schemas.enable": "true",
+    }
+    inside: list[dict[str, Any]] = [{"field": "x", "type": "int32"}, {"field": "y", "type": "int32", "optional": True}]
+    fields: list[dict[str, Any]] = [
+        {"field": "n", "type": "int32", "doc": "how many", "default": 7},
+        {"field": "o", "type": "string", "optional": True},
+        {"field": "r", "type": "struct", "fields": inside},
+        {"field": "s", "type": "struct", "optional": True, "fields": inside},
+        {"field": "l", "type": "array", "items": {"type": "int32"}},
+        {"field": "m", "type": "map", "keys": {"type": "string"}, "values": {"type": "int32"}},
+        {"field": "gone", "type": "int32"},
+    ]
+    schema = {"type": "struct", "name": "R", "doc": "all", "fields": fields}
+    whole = {"n": 1, "o": None, "r": {"x": 1, "y": None}, "s": None, "l": [1], "m": {"a": 1}, "gone": 0}
+    changes = {
+        "transforms": "a",
+        "transforms.a.type": f"org.apache.kafka.connect.transforms.{step}",
+        "transforms.a.exclude": "gone",
+        "transforms.a.fields": "gone",
+        "transforms.a.field": "h",
+        "transforms.a.delimiter": "_",
+    }
+    made = Disk(
+        tmp_path,
+        **TOLERANT,
+        **converter,
+        **(changes if step else {}),
+        **{"format.class": FORMAT + format_, "flush.size": "2"},
+    )
+    payloads: list[Any] = [whole, whole | {"s": {"x": None}}, whole | {"l": [1, None]}, whole | {"s": {"x": 2}}]
+    found = refused(made, *(json.dumps({"schema": schema, "payload": payload}).encode() for payload in payloads))
+    assert set(found) == {1, 2}
+    (path,) = [one for one in Path(made.store.folder).rglob("*") if one.is_file()]
+    if path.suffix == ".parquet":
+        nullable = {name: one.nullable for name, one in named(pq.read_schema(path))}
+    else:
+        avro = written(Path(made.store.folder))
+        assert avro.get("connect.doc") == (None if step == "HoistField$Value" else "all")
+        nullable = dict(unions(avro))
+    start = {"HoistField$Value": "h."}.get(step or "", "")
+    glue = "_" if step == "Flatten$Value" else "."
+    required = {"n", f"r{glue}x", "l", "l.element", "gone"}
+    required |= {"r", "s.x", "m", "m.value"} if glue == "." else {"m_a"}
+    optional = {"o", f"r{glue}y", f"s{glue}y"} | ({"s"} if glue == "." else {"s_x"})
+    if step == "ReplaceField$Value":
+        required.remove("gone")
+    expected = dict.fromkeys((start + name for name in required), False)
+    expected |= dict.fromkeys((start + name for name in optional), True)
+    assert nullable == expected | ({"h": False} if start else {})
+
+
+def named(fields: Any, path: str = "") -> Iterator[tuple[str, Any]]:
+    """Fields of Arrow by their dotted names."""
+    for one in fields:
+        if one.name != "key":
+            yield path + one.name, one
+        inner = one.type
+        children = [inner.field(index) for index in range(inner.num_fields)]
+        children = [inner.item_field] if str(inner).startswith("map") else children
+        yield from named(children, f"{path}{one.name}.")
+
+
+def unions(record: Any, path: str = "") -> Iterator[tuple[str, bool]]:
+    """Whether the types of Avro are unions, by dotted names."""
+    for field in record["fields"]:
+        yield from union_of(path + field["name"], field["type"])
+
+
+def union_of(path: str, type_: Any) -> Iterator[tuple[str, bool]]:
+    yield path, isinstance(type_, list)
+    found = next(one for one in type_ if one != "null") if isinstance(type_, list) else type_
+    if isinstance(found, dict):
+        if "fields" in found:
+            yield from unions(found, f"{path}.")
+        if "items" in found:
+            yield from union_of(f"{path}.element", found["items"])
+        if "values" in found:
+            yield from union_of(f"{path}.value", found["values"])
 
 
 def test_a_new_schema_begins_a_new_object_and_bad_records_are_dead_letters(tmp_path: Path, registry: Registry) -> None:

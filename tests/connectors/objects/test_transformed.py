@@ -64,7 +64,7 @@ def test_parquet_has_the_types_that_the_schema_says(tmp_path: Path) -> None:
     table = pq.read_table(path)
     assert {field.name: str(field.type) for field in table.schema} == {
         **{"id": "int32", "born": "date32[day]", "price": "decimal128(38, 2)"},
-        **{"in": "struct<day: date32[day], x: float>", "at": "int64", "who": "string"},
+        **{"in": "struct<day: date32[day] not null, x: float not null>", "at": "int64", "who": "string"},
     }
     first, second = table.to_pylist()
     assert (first["born"], first["at"], str(second["price"])) == (dt.date(1970, 1, 2), 0, "1.56")

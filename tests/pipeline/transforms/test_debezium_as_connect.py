@@ -13,7 +13,8 @@ from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
 from frazil.pipeline.convert.strict import ConversionError, parse_object
-from frazil.pipeline.envelope import JsonEnvelope, columns_of, opened_one, rewritten, schema_of
+from frazil.pipeline.envelope import JsonEnvelope, columns_of, opened_one, rewritten
+from frazil.pipeline.schemas.connect import read_schema
 from frazil.pipeline.transforms.chain import Transformer
 from frazil.pipeline.transforms.record import UNNAMED, identity, with_types
 from frazil.pipeline.transforms.shapes import Shapes
@@ -118,7 +119,7 @@ def typed(encoded: bytes | None) -> Any:
         return None
     schema, payload = bytes(parsed["schema"]), bytes(parsed["payload"])
     columns = columns_of(schema)
-    name = schema_of(schema).name if columns else None
+    name = read_schema(schema).name if columns else None
     return name or "", shape(columns or Struct(())), json.loads(rewritten(schema, payload))
 
 

@@ -39,11 +39,16 @@ def _fits(values: Type | None, columns: Type | None) -> bool:
     match values, columns:
         case Struct(fields), Struct(wanted):
             known: dict[str, Field] = {field.name: field for field in fields}
-            return all(field.name not in known or _fits(known[field.name].type, field.type) for field in wanted)
-        case List(element), List(wanted_element):
-            return _fits(element, wanted_element)
-        case Map(key, value), Map(wanted_key, wanted_value):
-            return key == wanted_key and _fits(value, wanted_value)
+            absent = [field for field in wanted if field.name not in known]
+            return not any(field.required for field in absent) and all(
+                _fits(known[field.name].type, field.type) and known[field.name].required >= field.required
+                for field in wanted
+                if field not in absent
+            )
+        case List(element, required), List(wanted_element, wanted_required):
+            return required >= wanted_required and _fits(element, wanted_element)
+        case Map(key, value, required), Map(wanted_key, wanted_value, wanted_required):
+            return key == wanted_key and required >= wanted_required and _fits(value, wanted_value)
         case Scalar(), Scalar():
             return values == columns or (values.kind, columns.kind) in _WIDER
         case _:

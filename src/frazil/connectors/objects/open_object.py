@@ -18,6 +18,7 @@ from frazil.connectors.objects.records import Records, Schema
 from frazil.connectors.objects.results import StoredObject
 from frazil.connectors.objects.rotation import Numbers
 from frazil.connectors.objects.spool import Spool, joined
+from frazil.connectors.objects.told import with_required
 from frazil.declare.converters import STRING_CONVERTER
 from frazil.pipeline.convert.origins import with_origins, without_origins
 from frazil.pipeline.convert.strict import ConversionError
@@ -159,13 +160,14 @@ class OpenObject:
         schema = self._schemas[number]
         if schema.struct is not None:
             return self._write_records(schema, format_, spool, out)
-        assert schema.type is not None  # noqa: S101 - keys come with their schema
-        type_ = with_origins(without_origins(schema.type), schema.type)
-        return write_avro_typed(spool.lines, type_, format_.codec, out, schema.told if format_.meta_data else None)
+        assert schema.type is not None and schema.told is not None  # noqa: S101 - keys come with their schema
+        type_ = with_required(with_origins(without_origins(schema.type), schema.type), schema.told)
+        told = schema.told
+        return write_avro_typed(spool.lines, type_, format_.codec, out, told, properties=format_.meta_data)
 
     def _write_records(self, schema: Schema, format_: FormatConfig, spool: Spool, out: IO[bytes]) -> Refused:
-        told = schema.told if format_.meta_data else None
-        return write_avro(spool.lines, schema.struct, schema.name, format_.codec, out, told)
+        struct, told = schema.struct, schema.told
+        return write_avro(spool.lines, struct, schema.name, format_.codec, out, told, properties=format_.meta_data)
 
     def close(self) -> None:
         """Give up what was taken."""

@@ -16,6 +16,7 @@ from frazil.connectors.objects.config.object_sink import FormatConfig, ObjectSin
 from frazil.connectors.objects.formats.json_tables import NAMELESS
 from frazil.connectors.objects.formats.text import Failures, base64_texts, header_texts, json_texts, quoted_texts
 from frazil.connectors.objects.records import Records, Schema
+from frazil.connectors.objects.told import with_required
 from frazil.connectors.objects.transformed import TransformedSchemas
 from frazil.declare.converters import JSON_CONVERTER, STRING_CONVERTER
 from frazil.pipeline import envelope
@@ -24,6 +25,7 @@ from frazil.pipeline.envelope import Envelope
 from frazil.pipeline.json_schema import checker
 from frazil.pipeline.prepare import prepare
 from frazil.pipeline.rows import Rows
+from frazil.pipeline.schemas.connect import read_schema
 from frazil.pipeline.transforms.declaration import TransformChain
 from frazil.pipeline.transforms.keys import key_reader
 from frazil.pipeline.transforms.record import raw_bytes
@@ -246,9 +248,10 @@ class Preparer:
         number = self._numbers.get(text)
         if number is None:
             struct = envelope.columns_of(text)
-            told = envelope.schema_of(text)
+            told = read_schema(text)
+            columns = None if struct is None else with_required(struct, told)
             number = self._numbers[text] = len(self.schemas)
-            self.schemas.append(Schema(text, struct, told.name, told.version, envelope.type_of(text), told))
+            self.schemas.append(Schema(text, columns, told.name, told.version, envelope.type_of(text), told))
         rule = self.config.compatibility
         if rule != "NONE" and self.schemas[number].version is None and format_ is self.config.format:
             raise ConversionError("", f"Schema version required for {rule} compatibility")

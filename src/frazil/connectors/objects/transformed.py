@@ -9,8 +9,8 @@ from typing import Any, Optional
 
 import msgspec
 
-from frazil.connectors.objects.formats.avro_notes import schema_of
 from frazil.connectors.objects.records import Schema
+from frazil.connectors.objects.told import schema_of, with_required
 from frazil.pipeline.convert import infer
 from frazil.pipeline.convert.origins import with_origins, without_origins
 from frazil.pipeline.types import List, Map, Struct, Type, inner_types
@@ -31,15 +31,17 @@ class TransformedSchemas:
 
     def __init__(self, schemas: list[Schema]) -> None:
         self._schemas = schemas
-        self._numbers: dict[Type, int] = {}
+        self._numbers: dict[bytes, int] = {}
         self._known: dict[int, _Known] = {}
 
     def number_of(self, type_: Type) -> int:
         """Give the number of the schema of values that are no objects."""
-        number = self._numbers.get(type_)
+        told = schema_of(type_)
+        key = told.to_json()
+        number = self._numbers.get(key)
         if number is None:
-            number = self._numbers[type_] = len(self._schemas)
-            self._schemas.append(Schema(str(type_).encode(), None, None, None, type_, schema_of(type_)))
+            number = self._numbers[key] = len(self._schemas)
+            self._schemas.append(Schema(key, None, None, None, type_, told))
         return number
 
     def number(self, text: bytes, shape: Struct) -> int:
@@ -55,12 +57,13 @@ class TransformedSchemas:
         whole = _with_others(shape, infer.infer(text))
         columns = with_origins(without_origins(whole), whole)
         assert isinstance(columns, Struct)  # noqa: S101 - values with a shape are objects
-        named = replace(columns, origin=shape.origin, version=shape.version)
-        number = self._numbers.get(named)
+        told = schema_of(whole)
+        key = told.to_json()
+        number = self._numbers.get(key)
         if number is None:
-            number = self._numbers[named] = len(self._schemas)
-            text, name = str(columns).encode(), shape.origin or None
-            self._schemas.append(Schema(text, columns, name, shape.version, whole, schema_of(whole)))
+            number = self._numbers[key] = len(self._schemas)
+            required = with_required(columns, told)
+            self._schemas.append(Schema(key, required, told.name, told.version, whole, told))
         if len(self._known) >= _MOST:
             self._known.clear()
         self._known[id(shape)] = _Known(shape, number, _reader(columns))

@@ -109,14 +109,14 @@ def without_origins(type_: Type) -> Type:
     """Make the column that a type of a schema stands for."""
     match type_:
         case Scalar():
-            return replace(type_, origin="") if type_.origin else type_
+            return replace(type_, origin="", told=b"") if type_.origin or type_.told else type_
         case Map(key, value):
-            return replace(type_, key=without_origins(key), value=without_origins(value))
+            return replace(type_, key=without_origins(key), value=without_origins(value), told=b"")
         case Struct():
-            plain = replace(type_, origin="", version=None)
+            plain = replace(type_, origin="", version=None, told=b"")
             return changed(plain, lambda _, inner: without_origins(inner)) or plain
         case List(element):
-            return replace(type_, element=without_origins(element))
+            return replace(type_, element=without_origins(element), told=b"")
 
 
 def converter(type_: Scalar, *, legacy: bool) -> scalars.Convert:

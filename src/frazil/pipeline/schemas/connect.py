@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import msgspec
@@ -86,6 +87,29 @@ class ConnectSchema(msgspec.Struct, omit_defaults=True):
     def to_json(self) -> bytes:
         """Write the schema as JsonConverter does, so that equal schemas have the same text."""
         return msgspec.json.encode(self)
+
+    def own_json(self) -> bytes:
+        """Write the schema without those inside of it, and without the name of its field."""
+        return msgspec.structs.replace(self, field=None, fields=None, items=None, keys=None, values=None).to_json()
+
+
+def is_optional(text: bytes) -> bool:
+    """Whether the JSON of a schema, or nothing, says that values may be null."""
+    return not text or as_optional(text) == text
+
+
+def as_optional(text: bytes) -> bytes:
+    """Make the JSON of a schema, or nothing, say that values may be null."""
+    return _optional(text) if text else text
+
+
+@lru_cache(maxsize=4096)
+def _optional(text: bytes) -> bytes:
+    return msgspec.structs.replace(read_schema(text), optional=True).to_json()
+
+
+read_schema = msgspec.json.Decoder(ConnectSchema).decode
+"""Read the JSON of a valid schema."""
 
 
 def bytes_changed(schema: ConnectSchema, value: Any, change: Callable[[str], str]) -> Any:

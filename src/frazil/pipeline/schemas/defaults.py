@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from frazil.pipeline.convert.strict import ConversionError
-from frazil.pipeline.schemas.connect import ConnectSchema
+from frazil.pipeline.schemas.connect import ConnectSchema, read_schema
 
 Fill = Callable[[bytes], bytes]
 
@@ -19,7 +19,6 @@ _MOST_MORE = 64 << 20
 _object = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
 _array = msgspec.json.Decoder(list[msgspec.Raw]).decode
 _pairs = msgspec.json.Decoder(list[tuple[msgspec.Raw, msgspec.Raw]]).decode
-_schema = msgspec.json.Decoder(ConnectSchema).decode
 
 
 def filled(schema: bytes, payload: bytes) -> bytes:
@@ -44,7 +43,7 @@ def applied(change: Fill, payload: bytes) -> bytes:
 @lru_cache(maxsize=1024)
 def _compiled(schema: bytes) -> Fill | None:
     try:
-        return _fill(_schema(schema))
+        return _fill(read_schema(schema))
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
         raise ConversionError("", f"the schema of the record cannot be read: {error}") from None
 

@@ -9,9 +9,8 @@ from typing import Any
 import msgspec
 
 from frazil.pipeline.convert.strict import ConversionError
-from frazil.pipeline.schemas.connect import ConnectSchema
+from frazil.pipeline.schemas.connect import ConnectSchema, read_schema
 
-_schema = msgspec.json.Decoder(ConnectSchema).decode
 _value = msgspec.json.Decoder().decode
 _PRESENT = bool | int | float | str | list | dict  # type: ignore[type-arg]
 
@@ -44,7 +43,7 @@ def _read(payload: bytes) -> Any:
 def _compiled(schema: bytes) -> tuple[msgspec.json.Decoder[Any], ConnectSchema] | None:
     """Make the decoder that refuses nulls; None for a schema that allows all, or that cannot be read."""
     try:
-        parsed = _schema(schema)
+        parsed = read_schema(schema)
         inside = _inside(parsed)
         return None if inside is msgspec.Raw else (msgspec.json.Decoder(inside | None), parsed)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError, ValueError, TypeError):

@@ -24,6 +24,7 @@ from frazil.pipeline.transforms.record import (
     Apply,
     Json,
     Record,
+    identity_of,
     raw_bytes,
     read_as_text,
     with_types,
@@ -294,7 +295,7 @@ class Transformer:
             record.headers = list(named)
             shape = None if read.shapes is None else read.shapes[index]
             record.typed = shape is not None
-            record.value_schema = UNNAMED if shape is None else (shape.origin, shape.version)
+            record.value_schema = UNNAMED if shape is None else identity_of(shape)
             record.key_schema = UNNAMED
             yield read.position(index), record, shape, named
 

@@ -7,6 +7,7 @@ digit by digit.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
 
 import msgspec
@@ -31,10 +32,18 @@ read_text = msgspec.json.Decoder(str).decode
 Json: TypeAlias = Raw | Typed | dict[str, "Json"]
 Members: TypeAlias = dict[str, Json]
 Header: TypeAlias = tuple[str, bytes | Json | None]
-Identity: TypeAlias = tuple[str, int | None]
-"""Name and version of a schema."""
 
-UNNAMED: Identity = ("", None)
+
+@dataclass(frozen=True)
+class Identity:
+    """Name and version of the schema of an object, and the rest of what is `told` of it, as types have it."""
+
+    name: str = ""
+    version: int | None = None
+    told: bytes = field(default=b"", compare=False)
+
+
+UNNAMED = Identity()
 
 
 class Record:
@@ -181,8 +190,12 @@ def replace(record: Record, part: Part, value: Json | None) -> None:
 
 def identity(value: Json | None) -> Identity:
     """Give name and version of the schema of an object that nobody has opened."""
-    known = isinstance(value, Typed) and isinstance(value.type, Struct)
-    return (value.type.origin, value.type.version) if known else UNNAMED  # type: ignore[union-attr]
+    return identity_of(value.type) if isinstance(value, Typed) and isinstance(value.type, Struct) else UNNAMED
+
+
+def identity_of(shape: Struct) -> Identity:
+    """Give name and version of the schema of objects."""
+    return Identity(shape.origin, shape.version, shape.told)
 
 
 def is_null(value: Json) -> bool:

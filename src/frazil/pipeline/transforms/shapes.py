@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import replace
+from typing import Any, TypeVar
 
+from frazil.pipeline.schemas.connect import as_optional
 from frazil.pipeline.transforms.record import UNNAMED, Identity, Json
 from frazil.pipeline.types import Field, Struct, Type, Typed
 
+_T = TypeVar("_T", bound=Type)
 _MOST = 1000
 _TELLING = frozenset((Typed, dict))
 
@@ -34,6 +37,26 @@ class Shapes:
         return found
 
 
+class Optionals:
+    """Makes types whose values may be null, whatever their schema says; the same one gives the same object."""
+
+    def __init__(self) -> None:
+        self._known: dict[int, tuple[Type, Type]] = {}
+
+    def of(self, type_: _T) -> _T:
+        """Make the type of values that may be null."""
+        found = self._known.get(id(type_))
+        if found is None:
+            if len(self._known) >= _MOST:
+                self._known.clear()
+            found = self._known[id(type_)] = type_, replace(type_, told=as_optional(type_.told))
+        return found[1]  # type: ignore[return-value]
+
+    def member(self, value: Json) -> Json:
+        """Note that a value may be null."""
+        return Typed(value.raw, self.of(value.type)) if isinstance(value, Typed) else value
+
+
 def _key(value: dict[str, Json]) -> tuple[Any, ...]:
     """Tell the types of an object from others, by their identities: what is known keeps them alive."""
     key: list[Any] = []
@@ -53,4 +76,5 @@ def _struct(value: Json, schema: Identity = UNNAMED) -> Struct:
             types.append((field, member.type))
         elif type(member) is dict and _key(member):
             types.append((field, _struct(member)))
-    return Struct(tuple(Field(field, type_) for field, type_ in types), origin=schema[0], version=schema[1])
+    fields = tuple(Field(field, type_) for field, type_ in types)
+    return Struct(fields, origin=schema.name, version=schema.version, told=schema.told)

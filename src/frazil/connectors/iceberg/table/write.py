@@ -35,9 +35,9 @@ from pyiceberg.typedef import Record
 from pyiceberg.utils.properties import property_as_bool
 
 from frazil.clients.store import refuses
-from frazil.connectors.iceberg.table.required import holds_required, without_masked_nulls
 from frazil.errors import ConfigError, ServiceUnavailable
 from frazil.pipeline.dictionaries import with_dictionary
+from frazil.pipeline.masked_nulls import without_masked_nulls
 
 Properties = tuple[tuple[str, str], ...]
 _Index = np.ndarray[Any, np.dtype[np.int64]]
@@ -158,7 +158,6 @@ class _Target:
         self._statistics = compute_statistics_plan(self._schema, properties)
         self._column_ids = parquet_path_to_id_mapping(self._schema)
         self._options = _parquet_options(properties)
-        self._holds_required = holds_required(self._schema.as_struct())
 
     def split(self, table: pa.Table) -> Iterator[tuple[tuple[Any, ...], pa.Table]]:
         """The rows of each partition value, in their order of arrival; the values are those of the spec's fields."""
@@ -190,9 +189,7 @@ class _Target:
         """Turn the waiting rows of a file into a row group in memory."""
         if not file.waiting:
             return
-        table = pa.concat_tables(file.waiting)
-        if self._holds_required:
-            table = without_masked_nulls(table)
+        table = without_masked_nulls(pa.concat_tables(file.waiting))
         if file.parquet is None:
             file.encoded = pa.BufferOutputStream()
             chosen = with_dictionary(table)

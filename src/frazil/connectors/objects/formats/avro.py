@@ -49,16 +49,18 @@ def write_avro(
     codec: str,
     out: IO[bytes],
     told: ConnectSchema | None = None,
+    *,
+    properties: bool = True,
 ) -> Refused:
     """Write a file of records; see `write_columns`. `name` is that of their schema, None when they have none.
 
-    `told` is the Connect schema that the file's schema tells of.
+    `told` is the Connect schema that the file's schema tells of; see `noted`.
     """
 
     def write(struct: Struct, tables: Iterator[pa.Table], out: IO[bytes]) -> None:
         written, change = avro_schema(struct, name)
         rows = (change(row) for table in tables for row in table.to_pylist())
-        _write(out, written if told is None else noted(written, told), rows, codec)
+        _write(out, written if told is None else noted(written, told, properties=properties), rows, codec)
 
     return write_columns(open_lines, schema, write, out)
 
@@ -68,7 +70,9 @@ def write_avro_typed(
     type_: Type,
     codec: str,
     out: IO[bytes],
-    told: ConnectSchema | None = None,
+    told: ConnectSchema,
+    *,
+    properties: bool,
 ) -> Refused:
     """Write a file of JSON values of one type that is no record; see `write_columns` and `write_avro`."""
 
@@ -78,7 +82,7 @@ def write_avro_typed(
     def write(struct: Struct, tables: Iterator[pa.Table], out: IO[bytes]) -> None:
         written, change = _type(type_, f"{NAMESPACE}.{RECORD}")
         values = (value for table in tables for value in table.column("value").to_pylist())
-        written = written if told is None else noted(written, told)
+        written = noted(written, told, properties=properties)
         _write(out, written, (_changed(value, change) for value in values), codec)
 
     return write_columns(open_records, Struct((Field("value", type_),)), write, out)
@@ -134,7 +138,8 @@ def _record(struct: Struct, name: str) -> tuple[dict[str, Any], Change]:
         clean = _clean(field.name)
         type_, change = _type(field.type, f"{name}.{clean}")
         own = {} if clean == field.name else {"originalName": field.name}
-        fields.append({"name": clean, "type": ["null", type_], "default": None, **own})
+        null = {} if field.required else {"default": None}
+        fields.append({"name": clean, "type": _nullable(type_, field.required), **null, **own})
         changes.append((field.name, clean, change))
 
     def row(values: dict[str, Any]) -> dict[str, Any]:
@@ -152,23 +157,28 @@ def _type(type_: Type, name: str) -> tuple[Any, Change | None]:
     match type_:
         case Struct():
             return _record(type_, name)
-        case List(element):
+        case List(element, required):
             items, change = _type(element, name)
-            array = {"type": "array", "items": ["null", items]}
+            array = {"type": "array", "items": _nullable(items, required)}
             return array, None if change is None else lambda values: [_changed(value, change) for value in values]
-        case Map(Scalar(kind="string"), value):
+        case Map(Scalar(kind="string"), value, required):
             values, change = _type(value, name)
-            return {"type": "map", "values": ["null", values]}, lambda pairs: {k: _changed(v, change) for k, v in pairs}
-        case Map(key, value):
-            return _type_of_entries(key, value, name)
+            map_ = {"type": "map", "values": _nullable(values, required)}
+            return map_, lambda pairs: {k: _changed(v, change) for k, v in pairs}
+        case Map(key, value, required):
+            return _type_of_entries(Field("key", key, required=True), Field("value", value, required), name)
         case Scalar(kind="decimal", precision=precision, scale=scale):
             return {"type": "bytes", "logicalType": "decimal", "precision": precision, "scale": scale}, None
         case Scalar(kind=kind):
             return _SCALARS[kind], None
 
 
-def _type_of_entries(key: Type, value: Type, name: str) -> tuple[Any, Change]:
-    entry, change = _record(Struct((Field("key", key), Field("value", value))), f"{name}.MapEntry")
+def _nullable(type_: Any, required: bool) -> Any:
+    return type_ if required else ["null", type_]
+
+
+def _type_of_entries(key: Field, value: Field, name: str) -> tuple[Any, Change]:
+    entry, change = _record(Struct((key, value)), f"{name}.MapEntry")
     return {"type": "array", "items": entry}, lambda pairs: [change({"key": k, "value": v}) for k, v in pairs]
 
 

@@ -8,6 +8,7 @@ import pyarrow.parquet as pq
 
 from frazil.connectors.objects.formats.json_tables import Refused, WriteTables, write_columns
 from frazil.pipeline.dictionaries import with_dictionary
+from frazil.pipeline.masked_nulls import without_masked_nulls
 from frazil.pipeline.types import Struct
 
 _PAGE_BYTES = 64 << 10
@@ -37,7 +38,7 @@ def tables_writer(codec: str) -> WriteTables:
                         use_dictionary=with_dictionary(table),
                         store_schema=False,
                     )
-                writer.write_table(table, row_group_size=max(table.num_rows, 1))
+                writer.write_table(without_masked_nulls(table), row_group_size=max(table.num_rows, 1))
         finally:
             if writer is not None:
                 writer.close()

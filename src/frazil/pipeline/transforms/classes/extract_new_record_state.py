@@ -44,6 +44,7 @@ from frazil.pipeline.transforms.record import (
     raw_bytes,
     text_of,
 )
+from frazil.pipeline.transforms.shapes import Optionals
 from frazil.pipeline.types import STRING, Typed, inner_types
 
 _MODES = ("drop", "tombstone", "rewrite", "rewrite-with-tombstone", "delete-to-tombstone")
@@ -71,6 +72,7 @@ class _Reference:
     parent: str
     field: str
     name: str
+    optionals: Optionals
 
     def of(self, event: Members) -> Json | None:
         """Find the field, else one at the top; None when there is neither."""
@@ -79,26 +81,31 @@ class _Reference:
         if opened is not None and self.parent:
             event[self.parent] = opened
         if opened is not None and self.field in opened:
-            return copied(opened[self.field])
+            return self._noted(copied(opened[self.field]))
         if opened is None and isinstance(holder, Typed):
             type_ = dict(inner_types(holder.type)).get(self.field)
             if type_ is not None:
-                return Typed(NULL, type_)
+                return self._noted(Typed(NULL, type_))
         if self.field in event:
             return NULL if opened is None and self.parent else copied(event[self.field])
         return NULL if holder is not None and opened is None else None
 
+    def _noted(self, value: Json) -> Json:
+        """Note that a value may be null where the object that it is from may be."""
+        return value if self.parent in ("", "source") else self.optionals.member(value)
+
 
 def _references(options: Options, name: str) -> list[_Reference]:
-    return [_reference(entry, text(options, f"{name}.prefix")) for entry in items(options, name)]
+    optionals = Optionals()
+    return [_reference(entry, text(options, f"{name}.prefix"), optionals) for entry in items(options, name)]
 
 
-def _reference(entry: str, prefix: str) -> _Reference:
+def _reference(entry: str, prefix: str, optionals: Optionals) -> _Reference:
     path, _, other = entry.partition(":")
     first, *rest = path.split(".")
     if rest:
-        return _Reference(first, rest[0], prefix + (other or f"{first}_{rest[0]}"))
-    return _Reference(_parent(first), first, prefix + (other or first))
+        return _Reference(first, rest[0], prefix + (other or f"{first}_{rest[0]}"), optionals)
+    return _Reference(_parent(first), first, prefix + (other or first), optionals)
 
 
 def _parent(field: str) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from frazil.declare.definition import Key
+from frazil.pipeline.schemas.connect import is_optional
 from frazil.pipeline.transforms.plugin import KEY_OR_VALUE, Options, Transformation, text
 from frazil.pipeline.transforms.record import (
     NULL,
@@ -19,6 +20,7 @@ from frazil.pipeline.transforms.record import (
     object_of,
     raw_bytes,
 )
+from frazil.pipeline.transforms.shapes import Optionals
 from frazil.pipeline.types import Struct, Typed
 
 _OBJECT = 0x7B
@@ -27,7 +29,7 @@ _MAX_CHARACTERS = 1 << 24
 
 
 def _build(options: Options, part: Part) -> Apply:
-    delimiter = text(options, "delimiter")
+    delimiter, optionals = text(options, "delimiter"), Optionals()
 
     def lift(found: Mapping[str, Json], prefix: str, into: dict[str, Json], left: int, depth: int) -> int:
         """Lift members, with `left` characters for their names; give what is left then."""
@@ -38,11 +40,15 @@ def _build(options: Options, part: Part) -> Apply:
             left -= len(full)
             if left < 0:
                 raise DataError("the names that its fields would get are too long together")
+            may_be_null = type(value) is Typed and isinstance(value.type, Struct) and is_optional(value.type.told)
             if type(value) is Typed and isinstance(value.type, Struct) and is_null(value):
                 value = {field.name: Typed(NULL, field.type) for field in value.type.fields}
             first = bytes(value)[0] if type(value) is Raw else _OBJECT if type(value) is dict else raw_bytes(value)[0]
             if first == _OBJECT:
-                left = lift(object_of(value, name), full, into, left, depth + 1)
+                inner = object_of(value, name)
+                if may_be_null:
+                    inner = {key: optionals.member(one) for key, one in inner.items()}
+                left = lift(inner, full, into, left, depth + 1)
             else:
                 into[full] = value
         return left

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from typing import Any
+
 from frazil.declare.definition import Key
 from frazil.pipeline.transforms.columns import same
 from frazil.pipeline.transforms.plugin import KEY_OR_VALUE, REPLACE_NULL, Options, Problems, Transformation, text
@@ -16,7 +19,8 @@ def _build(options: Options, part: Part) -> Apply:
         if (part == "key" or record.typed) and object_or_none(looked_at(record, part)) is not None:
             members(record, part)
             before: Identity = getattr(record, f"{part}_schema")
-            setattr(record, f"{part}_schema", (name or before[0], before[1] if version is None else version))
+            changes: dict[str, Any] = {"name": name or before.name} | ({} if version is None else {"version": version})
+            setattr(record, f"{part}_schema", replace(before, **changes))
 
     return apply
 

@@ -5,29 +5,26 @@ Parquet's writer takes no null in a required column, not even where an outer nul
 
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyiceberg.types import IcebergType, ListType, MapType, StructType
-
-
-def holds_required(type_: IcebergType, *, optional: bool = False) -> bool:
-    """Whether a type has required members inside of what may be null."""
-    match type_:
-        case StructType(fields=fields):
-            return any(
-                (field.required and optional) or holds_required(field.field_type, optional=optional or field.optional)
-                for field in fields
-            )
-        case ListType(element_type=element):
-            return holds_required(element, optional=optional or not type_.element_required)
-        case MapType(value_type=value):
-            return holds_required(value, optional=optional or not type_.value_required)
-        case _:
-            return False
 
 
 def without_masked_nulls(table: pa.Table) -> pa.Table:
     """The rows with nulls of required columns taken away, where an outer null hides them; any other stays."""
+    if not any(_holds_required(field.type, field.nullable) for field in table.schema):
+        return table
     columns = [_settled(column.combine_chunks(), None) for column in table.columns]
     return pa.Table.from_arrays(columns, schema=table.schema)
+
+
+def _holds_required(type_: pa.DataType, optional: bool) -> bool:
+    """Whether a type, whose values may be null if `optional`, has required members inside of what may be null."""
+    if pa.types.is_struct(type_):
+        return any(
+            (optional and not member.nullable) or _holds_required(member.type, optional or member.nullable)
+            for member in type_
+        )
+    if pa.types.is_list(type_):
+        return _holds_required(type_.value_type, optional or type_.value_field.nullable)
+    return pa.types.is_map(type_) and _holds_required(type_.item_type, optional or type_.item_field.nullable)
 
 
 def _settled(array: pa.Array, hidden: pa.Array | None) -> pa.Array:
