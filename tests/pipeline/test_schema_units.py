@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import re
 from decimal import Decimal
@@ -10,7 +11,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from frazil.pipeline.convert.decode import DecodeSpec
+from frazil.pipeline.convert.decode import DecodeSpec, decoder
 from frazil.pipeline.convert.overrides import Overrides
 from frazil.pipeline.envelope import JsonEnvelope
 from frazil.pipeline.results import TableResult
@@ -54,6 +55,21 @@ def one(type_: Type, schema: Json, value: Any, **more: Any) -> Any:
     """The value that one record stores, or the reason why it is a dead letter."""
     rows, found = stored(Struct((Field("v", type_),)), record(struct(v=schema), {"v": value}), **more)
     return rows[0]["v"] if rows else found.dead[0].reason
+
+
+@pytest.mark.parametrize("text", ["-0", "-0.0", "-0e0"])
+@pytest.mark.parametrize("legacy", [False, True], ids=["strict", "legacy"])
+@pytest.mark.parametrize("odd", ["1", '"NaN"'], ids=["at once", "one by one"])
+def test_a_minus_zero_of_json_is_the_same_with_a_schema_and_without(text: str, legacy: bool, odd: str) -> None:
+    columns = Struct((Field("d", DOUBLE), Field("f", FLOAT), Field("odd", DOUBLE)))
+    schema = json.dumps(struct(d=of("double"), f=of("float"), odd=of("double"))).encode()
+    payload = f'{{"d":{text},"f":{text},"odd":{odd}}}'.encode()
+    (row,), _ = stored(columns, b'{"schema":%s,"payload":%s}' % (schema, payload), legacy=legacy)
+    (plain,) = (
+        decoder(DecodeSpec(columns, False, legacy=legacy)).decode([payload.replace(b'"NaN"', b"1")]).table.to_pylist()
+    )
+    assert oracle.same([row["d"], row["f"]], [plain["d"], plain["f"]])
+    assert oracle.same(plain["d"], 0.0 if legacy else -0.0)
 
 
 def named(type_: str, name: str) -> Json:

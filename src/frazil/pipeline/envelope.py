@@ -11,14 +11,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import lru_cache, partial
-from typing import Any, Literal, Protocol
+from typing import Any, ClassVar, Literal, Protocol
 
 import msgspec
 import numpy as np
 
 from frazil.clients.kafka.headers import Headers
 from frazil.pipeline.convert.base64_decimals import decimal_text
-from frazil.pipeline.convert.origins import with_origins, without_origins
+from frazil.pipeline.convert.origins import OF_JSON, with_origins, without_origins
 from frazil.pipeline.convert.strict import ConversionError, parse_object
 from frazil.pipeline.rows import Rows
 from frazil.pipeline.schemas.connect import DATE, DECIMAL, TIME, TIMESTAMP, ConnectSchema, read_schema
@@ -61,7 +61,10 @@ _text = msgspec.json.Decoder(str).decode
 
 
 class Envelope(Protocol):
-    """Way in which records come with their schemas; picklable."""
+    """Way in which records come with their schemas; picklable. `of_json`: values are JSON in Kafka too."""
+
+    @property
+    def of_json(self) -> bool: ...
 
     def split(self, value: bytes, headers: Headers, topic: str) -> tuple[bytes, bytes]:
         """Split a record into schema and payload, in JsonConverter's JSON. Raises ConversionError."""
@@ -80,6 +83,7 @@ class JsonEnvelope:
     schema: bytes = b""
     part: Literal["key", "value"] = "value"
     defaults: bool = True
+    of_json: ClassVar[bool] = True
 
     def split(self, value: bytes, headers: Headers, topic: str) -> tuple[bytes, bytes]:
         """See `Envelope`."""
@@ -159,7 +163,7 @@ def opened_one(value: bytes, envelope: Envelope, headers: Headers, topic: str) -
     schema, payload = envelope.split(value, headers, topic)
     if payload == b"null" or schema == b"null":
         return payload, None
-    return rewritten(schema, payload), _compiled(schema).type
+    return rewritten(schema, payload), _compiled(schema, of_json=envelope.of_json).type
 
 
 def split(value: bytes, part: Literal["key", "value"] = "value") -> tuple[bytes, bytes]:
@@ -204,17 +208,17 @@ def type_of(schema: bytes) -> Type:
 
 
 @lru_cache(maxsize=1024)
-def _compiled(schema: bytes) -> _Compiled:
+def _compiled(schema: bytes, *, of_json: bool = False) -> _Compiled:
     try:
         parsed = read_schema(schema)
-        type_, rewrite = _compile(parsed)
+        type_, rewrite = _compile(parsed, of_json=of_json)
         columns = with_origins(without_origins(type_), type_)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError, ValueError) as error:
         raise ConversionError("", f"the schema of the record cannot be read: {error}") from None
     return _Compiled(type_, columns if isinstance(columns, Struct) else None, rewrite)
 
 
-def _compile(schema: ConnectSchema, left: int = _DEEPEST) -> tuple[Type, Rewrite | None]:
+def _compile(schema: ConnectSchema, left: int = _DEEPEST, *, of_json: bool) -> tuple[Type, Rewrite | None]:
     """Make the column type of a schema, and the function that rewrites its JSON, None where nothing has to be.
 
     `left` levels of schemas may be inside of each other.
@@ -223,16 +227,18 @@ def _compile(schema: ConnectSchema, left: int = _DEEPEST) -> tuple[Type, Rewrite
         raise ValueError("it is nested too deeply")
     match schema:
         case ConnectSchema(type="struct"):
-            members = {member.field or "": _compile(member, left - 1) for member in schema.fields or ()}
+            members = {
+                member.field or "": _compile(member, left - 1, of_json=of_json) for member in schema.fields or ()
+            }
             fields = tuple(Field(name, type_) for name, (type_, _) in members.items())
             whole = Struct(fields, origin=schema.name or "", version=schema.version, told=schema.own_json())
             return whole, _members({name: rewrite for name, (_, rewrite) in members.items() if rewrite})
         case ConnectSchema(type="array", items=ConnectSchema() as items):
-            type_, rewrite = _compile(items, left - 1)
+            type_, rewrite = _compile(items, left - 1, of_json=of_json)
             return List(type_, told=schema.own_json()), None if rewrite is None else _elements(rewrite)
         case ConnectSchema(type="map", keys=ConnectSchema() as keys, values=ConnectSchema() as values):
-            key, key_rewrite = _compile(keys, left - 1)
-            type_, rewrite = _compile(values, left - 1)
+            key, key_rewrite = _compile(keys, left - 1, of_json=of_json)
+            type_, rewrite = _compile(values, left - 1, of_json=of_json)
             as_it_is = str(key) == "string" and rewrite is None
             return Map(key, type_, told=schema.own_json()), None if as_it_is else _entries(key_rewrite, rewrite)
         case ConnectSchema(type="bytes", name=name, parameters=parameters) if name == DECIMAL:
@@ -245,6 +251,8 @@ def _compile(schema: ConnectSchema, left: int = _DEEPEST) -> tuple[Type, Rewrite
     if kind is None:
         raise ValueError(f"there is no type {schema.type}")
     origin = schema.name or (schema.parameters or {}).get("logicalType", "")
+    if of_json and kind in ("float", "double"):
+        origin = OF_JSON
     return Scalar(kind, origin=origin, told=schema.own_json()), None
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -59,7 +60,7 @@ def test_a_null_for_a_required_field_of_a_schema_is_a_dead_letter_alone(one: Mem
 @pytest.mark.parametrize("force", ["true", "false"])
 def test_columns_of_required_fields_are_optional_in_new_tables_and_new_columns(force: str) -> None:
     inside = [{"field": "x", "type": "int64"}]
-    new: list[dict[str, object]] = [
+    new: list[dict[str, Any]] = [
         {"field": "n", "type": "int64"},
         {"field": "s", "type": "struct", "fields": inside},
         {"field": "l", "type": "array", "items": {"type": "int64"}},
@@ -69,10 +70,11 @@ def test_columns_of_required_fields_are_optional_in_new_tables_and_new_columns(f
         "value.converter.schemas.enable": "true",
         "iceberg.tables.schema-force-optional": force,
     }
-    for before in ([], [{"field": "id", "type": "int64"}]):
+    known: list[dict[str, Any]] = [{"field": "id", "type": "int64"}]
+    for before in ([], known):
         with memory({}) as (broker, catalog):
             driver = Driver(broker, catalog, {**CREATE, **EVOLVE, **converter})
-            payload = {"id": 1, "n": 1, "s": {"x": 1}, "l": [1]}
+            payload: dict[str, Any] = {"id": 1, "n": 1, "s": {"x": 1}, "l": [1]}
             for fields in (before, [*before, *new]) if before else (new,):
                 schema = {"type": "struct", "fields": fields}
                 own = {str(field["field"]): payload[str(field["field"])] for field in fields}
@@ -328,6 +330,7 @@ def test_a_table_that_is_dropped_and_made_again_under_a_batch_gets_none_of_its_f
 class _Columnar:
     """An envelope that reads all records of a chunk as columns, as that of Avro does when they are many."""
 
+    of_json = False
     SCHEMA = b'{"type":"struct","fields":[{"field":"id","type":"int64"},{"field":"text","type":"string"}]}'
 
     def split(self, value: bytes, headers: Headers, topic: str) -> tuple[bytes, bytes]:

@@ -191,6 +191,14 @@ def test_values_and_types_are_those_of_connect(connect: Connect, seed: int, step
             assert found[3] == expected[3]
 
 
+@pytest.mark.parametrize("text", ["-0", "-0.0", "-0e0"])
+def test_connect_reads_no_minus_zero_in_json(connect: Connect, text: str) -> None:
+    schema = '{"type":"struct","fields":[{"field":"d","type":"double"}]}'
+    after = connect.after([], f'{{"schema":{schema},"payload":{{"d":{text}}}}}'.encode())
+    found = connect.json(after.valueSchema(), after.value())
+    assert found is not None and found.endswith(b'"payload":{"d":0.0}}')
+
+
 def their_key(connect: Connect, steps: Sequence[Step], value: bytes, key: bytes) -> Any:
     try:
         after = connect.after([connect.configured(*step) for step in steps], value, key=key)

@@ -19,6 +19,8 @@ from frazil.pipeline.types import Field, List, Map, Scalar, Struct, Type, change
 
 FLOATING: Final = "float"
 """Origin of numbers that may be none, which JSON has texts for."""
+OF_JSON: Final = "json"
+"""Origin of such numbers that were JSON in Kafka, too: Kafka Connect reads no minus zero there."""
 DECIMAL: Final = "decimal"
 VARIABLE_DECIMAL: Final = "io.debezium.data.VariableScaleDecimal"
 _CONNECT, _DEBEZIUM = "org.apache.kafka.connect.data.", "io.debezium.time."
@@ -44,7 +46,8 @@ _TIMES: Mapping[str, tuple[Literal["date", "time", "timestamp"], int]] = {
 """Kind of time of a number whose schema has this name, or Avro's logical type, and its unit in nanoseconds."""
 _FITTING = {"date": ("date",), "time": ("time",), "timestamp": ("timestamp", "date")}
 """Kinds of columns, and the kinds of times that they hold."""
-_NO_NUMBERS = {b'"NaN"': float("nan"), b'"Infinity"': float("inf"), b'"-Infinity"': float("-inf"), b"-0.0": -0.0}
+_NO_NUMBERS = {b'"NaN"': float("nan"), b'"Infinity"': float("inf"), b'"-Infinity"': float("-inf")}
+_FLOATS = {OF_JSON: _NO_NUMBERS, FLOATING: _NO_NUMBERS | {b"-0.0": -0.0}}
 """Floating values, as converters with schemas write them, that a conversion without a schema may not take."""
 
 
@@ -95,7 +98,8 @@ def _field(field: Field, known: Mapping[str, Type], any_case: bool) -> Field:
 
 def _origin(column: Scalar, shape: Scalar) -> str:
     if column.kind in ("float", "double"):
-        return DECIMAL if shape.kind == "decimal" else FLOATING if shape.kind in ("float", "double") else ""
+        own = OF_JSON if shape.origin == OF_JSON else FLOATING
+        return DECIMAL if shape.kind == "decimal" else own if shape.kind in ("float", "double") else ""
     is_time = column.kind in ("date", "time") or column.kind.startswith("timestamp")
     if is_time and shape.kind == "date":
         return _DATE
@@ -123,8 +127,9 @@ def converter(type_: Scalar, *, legacy: bool) -> scalars.Convert:
     """Make the conversion for a column whose values have an origin."""
     plain = replace(type_, origin="")
     other = legacy_scalars.converter(plain) if legacy else scalars.converter(plain)
-    if type_.origin == FLOATING:
-        return lambda raw: _NO_NUMBERS[raw] if raw in _NO_NUMBERS else other(raw)
+    if type_.origin in _FLOATS:
+        known = _FLOATS[type_.origin]
+        return lambda raw: known[raw] if raw in known else other(raw)
     if type_.origin == DECIMAL:
         return other if legacy else lambda raw: _from_decimal(raw, other)
     if type_.origin == VARIABLE_DECIMAL:

@@ -73,6 +73,11 @@ class RegistryConverter:
         except ConversionError as error:
             raise StageError(f"{self.framing.part.upper()}_CONVERTER", self.class_name, error.reason) from None
 
+    @property
+    def of_json(self) -> bool:
+        """Whether values are JSON in Kafka that Kafka Connect reads as JsonConverter does."""
+        return self.type == "KCONNECT"
+
     def runs(self, rows: Rows) -> list[Run]:
         """Read values of records at once, as far as their schemas allow it and they are what these say.
 
