@@ -34,6 +34,8 @@ PLACE = (TOPIC, PARTITION, OFFSET, TIMESTAMP)
 """Columns beside those of the table: whether the record deletes its row, and where in Kafka it stands."""
 
 _DELETE = "D"
+_SHORT = 64
+"""Bytes of the JSON of an operation, of which the same few come again and again."""
 _NO_KEYS = ("float", "double")
 
 
@@ -120,7 +122,7 @@ class ChangeDecoder:
         self._schema = arrow_schema(spec.struct)
         self._rows = RecordDecoder(replace(spec, struct=struct))
         self._deletes = RecordDecoder(replace(spec, struct=only_keys(struct, changes.of_deletes), evolve=False))
-        self._operation = _operation_reader(changes.operation) if changes.operation else None
+        self._deletes_row = delete_reader(changes.operation) if changes.operation else None
 
     def decode(self, rows: Sequence[bytes | None]) -> Decoded:
         """Decode the values of consecutive records; `positions` of the result says where each row was among them."""
@@ -129,11 +131,11 @@ class ChangeDecoder:
         others: list[int] = []
         for index, value in enumerate(rows):
             try:
-                is_delete = value is not None and self._operation is not None and self._operation(value) == _DELETE
+                deleted = value is not None and self._deletes_row is not None and self._deletes_row(value)
             except ConversionError as error:
                 failed.append((index, error))
                 continue
-            (deletes if is_delete else others).append(index)
+            (deletes if deleted else others).append(index)
         kept = self._part(self._rows, rows, others, deleted=False)
         gone = self._part(self._deletes, rows, deletes, deleted=True)
         return Decoded(
@@ -186,15 +188,20 @@ def _widened(of: pa.Table | pa.StructArray, wanted: pa.Field) -> pa.Array:
     return pa.StructArray.from_arrays(members, fields=list(wanted.type), mask=array.is_null())
 
 
-def _operation_reader(path: Path) -> Callable[[bytes], str]:
-    """Make a function for the first letter of a record's operation, in upper case; empty where it has none.
+def is_delete(operation: str) -> bool:
+    """Whether an operation deletes the row: its first letter is a D."""
+    return operation.strip()[:1].upper() == _DELETE
+
+
+def delete_reader(path: Path) -> Callable[[bytes], bool]:
+    """Make a function that tells of a record whether its operation deletes the row.
 
     It raises ConversionError where a field on the way is no object. What is wrong with a record that is no JSON object
     the decoder says.
     """
     quick = field_reader(path)
 
-    def read(value: bytes) -> str:
+    def read(value: bytes) -> bool:
         try:
             found = quick(value)
         except CARE:
@@ -204,17 +211,23 @@ def _operation_reader(path: Path) -> Callable[[bytes], str]:
                 if error.path:
                     raise
                 found = None
-        return "" if found is None else _letter(found)
+        if found is None:
+            return False
+        return _few_are_deletes(found) if len(found) <= _SHORT else is_delete(_text(found))
 
     return read
 
 
-def _letter(raw: bytes) -> str:
+@lru_cache(maxsize=1024)
+def _few_are_deletes(raw: bytes) -> bool:
+    return is_delete(_text(raw))
+
+
+def _text(raw: bytes) -> str:
     try:
-        text = msgspec.json.decode(raw, type=str) if raw[:1] == b'"' else raw.decode()
+        return msgspec.json.decode(raw, type=str) if raw[:1] == b'"' else raw.decode()
     except (msgspec.DecodeError, UnicodeDecodeError):
         return ""
-    return "" if raw == b"null" else text.strip()[:1].upper()
 
 
 def with_places(decoded: Decoded, rows: Rows) -> pa.Table:

@@ -7,12 +7,13 @@ from dataclasses import replace
 
 import numpy as np
 
-from frazil.pipeline.changes import ChangeSpec, change_decoder, marked, with_required_keys
+from frazil.pipeline.changes import ChangeSpec, change_decoder, marked, only_keys, with_required_keys
 from frazil.pipeline.convert.arrow import arrow_schema
 from frazil.pipeline.convert.declared import declared, overlaid, settled
 from frazil.pipeline.convert.decode import Decoded, DecodeSpec, combined, decoder
 from frazil.pipeline.convert.fitting import fits, fitted
 from frazil.pipeline.convert.origins import with_origins
+from frazil.pipeline.operations import divided
 from frazil.pipeline.transforms import unread
 from frazil.pipeline.transforms.unread import Unread
 from frazil.pipeline.types import Struct
@@ -54,15 +55,27 @@ def _shapes(values: Values) -> list[Struct | None]:
 
 def _at_once(part: Part, spec: DecodeSpec, changes: ChangeSpec | None) -> tuple[Decoded, Ints]:
     """Decode values at once; also the numbers of the rows that have to be decoded one by one."""
-    if changes is not None and changes.operation is None:
-        keyed = replace(spec, struct=with_required_keys(spec.struct, changes.of_deletes))
-        found, left = _at_once(part, keyed, None)
-        return replace(found, table=marked(found.table, arrow_schema(spec.struct), deleted=False)), left
-    if changes is None and isinstance(part, Columns):
+    if changes is not None:
+        return _changes_at_once(part, spec, changes)
+    if isinstance(part, Columns):
         return _fitted(part, spec)
-    if changes is None and isinstance(part, Unread):
+    if isinstance(part, Unread):
         return unread.read(part, spec)
     return Decoded(arrow_schema(spec.struct).empty_table()), np.arange(len(part))
+
+
+def _changes_at_once(part: Part, spec: DecodeSpec, changes: ChangeSpec) -> tuple[Decoded, Ints]:
+    """Decode changes as `ChangeDecoder` does: deletes stand first, with nothing but their keys."""
+    schema = arrow_schema(spec.struct)
+    split = divided(part, changes.operation)
+    keyed = with_required_keys(spec.struct, changes.of_deletes)
+    of_keys = replace(spec, struct=only_keys(keyed, changes.of_deletes), evolve=False)
+    parts, unread_ = [], [split.left]
+    for numbers, own, deleted in ((split.deletes, of_keys, True), (split.others, replace(spec, struct=keyed), False)):
+        found, left = _at_once(part.only(numbers), own, None)
+        parts.append(replace(found, table=marked(found.table, schema, deleted=deleted)))
+        unread_.append(numbers[left])
+    return combined(parts), np.sort(np.concatenate(unread_))
 
 
 def _fitted(columns: Columns, spec: DecodeSpec) -> tuple[Decoded, Ints]:

@@ -71,12 +71,12 @@ def rows_of(chance: Random) -> Rows:
         {
             "i": chance.randrange(-120, 120) if small else chance.randrange(-(2**31), 2**31),
             "l": chance.choice([None, 5, 2**40, -(2**62)]),
-            "s": chance.choice([None, "", "é", "x"]),
+            "s": chance.choice([None, "", "é", "x", "d", " Delete "]),
             "b": chance.random() < 0.5,
             "d": chance.choice([0.5, 1e22, float("nan"), -0.0]),
             "at": 1_700_000_000_000 + chance.randrange(10**6),
             "price": chance.randbytes(4),
-            "in": {"i": chance.randrange(10), "s": "inside"},
+            "in": {"i": chance.randrange(10), "s": chance.choice(["inside", "D"])},
             "tags": ["a"] * chance.randrange(3),
         }
         for _ in range(40)
@@ -136,5 +136,6 @@ def test_columns_stay_columns(registry: Registry, name: str) -> None:
 def test_chains(registry: Registry, seed: int) -> None:
     chance = Random(seed)
     names = chance.choices(list(STEPS), k=chance.randint(2, 4))
-    changes = chance.choice([None, ChangeSpec((("more",),), None), ChangeSpec((("l",),), None)])
+    telling = ChangeSpec((("l",),), chance.choice([("s",), ("in", "s"), ("in", "i"), ("in",), ("price",), ("zz", "s")]))
+    changes = chance.choice([None, ChangeSpec((("more",),), None), ChangeSpec((("l",),), None), telling, telling])
     compared(registry, [(name, chance.choice(STEPS[name])) for name in names], seed, changes)

@@ -52,6 +52,7 @@ MORE: dict[str, Type] = {
     "ts": Scalar("timestamptz"),
     "c": STRING,
 }
+COPY = "io.tabular.iceberg.connect.transforms.CopyValue"
 STEPS: dict[str, list[Mapping[str, str]]] = {
     "ReplaceField$Value": [{"exclude": "b,x"}, {"include": "i,s,in,l,at", "renames": "i:j"}, {"renames": "i:s,s:i"},
                            {"renames": "l:o,x:c"}, {"renames": "s:t"}, {"renames": "i:j,l:j"},
@@ -76,6 +77,10 @@ STEPS: dict[str, list[Mapping[str, str]]] = {
                            {"field": "in", "predicate": "marked"}],
     "HoistField$Value": [{"field": "s"}, {"field": "in"}, {"field": 'q"'}, {"field": "more"}],
     "DropHeaders": [{"headers": "h"}],
+    COPY: [{"source.field": "i", "target.field": "j"}, {"source.field": "s", "target.field": "t"},
+                  {"source.field": "l", "target.field": "i"}, {"source.field": "zz", "target.field": "s"},
+                  {"source.field": "at", "target.field": "ts"}, {"source.field": "in", "target.field": "new"},
+                  {"source.field": "s", "target.field": "s"}],
 }  # fmt: skip
 ODD = [
     "null", "-0", "0", "1.0", "1e3", "-0.0", "1e400", "1e-400", "0.1234567890123456789", str(2**31), str(2**63),
@@ -221,7 +226,8 @@ def test_chains(seed: int) -> None:
     chance = Random(seed)
     names = chance.choices(list(STEPS), k=chance.randint(1, 4))
     rows, spec = rows_of(chance, odd=chance.choice([0.02, 0.2, 0.6])), spec_of(chance)
-    changes = chance.choice([None, ChangeSpec((("i",),), None), ChangeSpec((("s",),), ("b",))])
+    telling = ChangeSpec((("i",),), chance.choice([("b",), ("c",), ("op",), ("in", "s"), ("s",)]))
+    changes = chance.choice([None, ChangeSpec((("i",),), None), telling])
     compared([(name, chance.choice(STEPS[name])) for name in names], rows, spec, changes)
 
 
@@ -343,6 +349,26 @@ def test_a_field_that_transformations_leave_leads_records_to_tables_before_them(
     prepared = prepare(rows, chain(*steps), envelope=None, columns=True)
     found = assign(router(Route(("t",), dynamic=True)), "t", prepared.values)
     assert sum(map(len, found.tables["db.tt"].columns if found.tables else ())) == many
+
+
+@pytest.mark.parametrize("steps", [[MASK], [(COPY, {"source.field": "i", "target.field": "j"})]])
+def test_deletes_stay_columns(steps: list[Step]) -> None:
+    ops = [b'"D"', b'"d"', b'" delete "', b'"u"', b'"I"', b"null", b"5", b'"\\u0044"', b'""', b'"\xc3\xa9"']
+    values = [b'{"i":%d,"s":"x","t":%s}' % (number, op) for number, op in enumerate(ops * 10)]
+    odd = [b'{"s":"x","t":"D"}', b'{"i":null,"t":"u"}', b'{"i":1,"t":{"D":1}}', b'{"i":1,"t":"D"', b"[]", b"null"]
+    rows = chunk([Row(number, value) for number, value in enumerate([*values, *odd])])
+    assert compared(steps, rows, whole(), ChangeSpec((("i",),), ("t",))) >= 90
+    assert compared([("MaskField$Value", {"fields": "t"})], rows, whole(), ChangeSpec((("i",),), ("t",))) == 0
+    inside = chunk([Row(number, b'{"i":1,"in":{"s":%s}}' % op) for number, op in enumerate(ops * 10)])
+    assert compared(steps, inside, whole(), ChangeSpec((("i",),), ("in", "s"))) >= 90
+
+
+def test_copies_stay_columns() -> None:
+    rows = chunk(plain_rows(["i", "l", "s", "at", "b"]))
+    assert compared([(COPY, {"source.field": "i", "target.field": "j"})], rows, whole()) == 100
+    assert compared([(COPY, {"source.field": "s", "target.field": "c"}), MASK], rows, whole()) == 100
+    assert compared([(COPY, {"source.field": "zz", "target.field": "s"})], rows, whole()) == 100
+    assert compared([(COPY, {"source.field": "at", "target.field": "ts"})], rows, whole()) == 0
 
 
 def test_upserts_stay_columns() -> None:

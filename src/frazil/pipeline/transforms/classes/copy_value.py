@@ -23,9 +23,13 @@ def _build(options: Options, part: Part) -> Apply:
 def _columns(options: Options) -> ApplyToBlock:
     source, target = text(options, "source.field"), text(options, "target.field")
 
-    def apply(block: Block) -> Block | None:
+    def apply(block: Block) -> Block:
+        """Give both fields arrays of their own, so that the source counts as looked at; without it the copy is null."""
         found = block.members.get(source)
-        return None if found is None else block.having(block.members | {target: found})
+        if found is None:
+            return block.having({name: member for name, member in block.members.items() if name != target})
+        array, type_ = found
+        return block.having(block.members | {name: (array.slice(0), type_) for name in (source, target)})
 
     return apply
 
@@ -40,4 +44,5 @@ COPY_VALUE = Transformation(
     packages=ICEBERG,
     build=_build,
     columns=_columns,
+    of_json=True,
 )
