@@ -22,6 +22,8 @@ def look(batches):
         "frazil.pipeline.task",
         "frazil.minio.records.mapper",
         "frazil.connectors.iceberg.table.write",
+        "httpcore",
+        "numpy.ma",
     } <= sys.modules.keys()
     for _ in batches:
         found = json.dumps({"loaded": loaded, "frozen": gc.get_freeze_count(), "parent": os.getppid()})

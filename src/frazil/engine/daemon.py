@@ -1,6 +1,7 @@
 """Spark's Python daemon with what tasks import loaded: the workers that it forks start at once and share its memory."""
 
 import gc
+import importlib
 import sys
 
 # Spark puts archives of PySpark and of its own classes first. A worker reads the lists of all their files again before
@@ -16,9 +17,13 @@ import frazil.pipeline.task  # noqa: E402, F401
 from frazil.errors import ConfigError  # noqa: E402
 from frazil.pipeline.mapper import installed_mappers, load_mapper  # noqa: E402
 
+_AT_FIRST_CALLS = ("httpcore", "numpy.ma")
+"""What httpx and numpy import when they are called for the first time."""
 _NEW_OBJECTS = 5_000
 """New objects until the collector looks, once a chunk: more looks find nothing, fewer leave what errors hold."""
 
+for _module in _AT_FIRST_CALLS:
+    importlib.import_module(_module)
 for _mapper in installed_mappers():
     try:
         load_mapper(_mapper)

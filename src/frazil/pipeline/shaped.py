@@ -11,7 +11,7 @@ from frazil.pipeline.changes import ChangeSpec, change_decoder, marked, only_key
 from frazil.pipeline.convert.arrow import arrow_schema
 from frazil.pipeline.convert.declared import declared, overlaid, settled
 from frazil.pipeline.convert.decode import Decoded, DecodeSpec, combined, decoder
-from frazil.pipeline.convert.fitting import fits, fitted
+from frazil.pipeline.convert.fitting import fitted, fitting
 from frazil.pipeline.convert.origins import with_origins
 from frazil.pipeline.operations import divided
 from frazil.pipeline.transforms import unread
@@ -81,11 +81,12 @@ def _changes_at_once(part: Part, spec: DecodeSpec, changes: ChangeSpec) -> tuple
 def _fitted(columns: Columns, spec: DecodeSpec) -> tuple[Decoded, Ints]:
     nothing = Decoded(arrow_schema(spec.struct).empty_table())
     missing = settled(spec, columns.shape) if spec.evolve else {}
-    if missing is None or not fits(columns.shape, spec):
+    fit = None if missing is None else fitting(columns.shape, spec)
+    if fit is None:
         return nothing, np.arange(len(columns))
     if missing:  # the rows are for a table that has these columns
         return nothing, np.zeros(0, np.int64)
-    table, left = fitted(columns.struct, columns.shape, spec)
+    table, left = fitted(columns.struct, fit, spec)
     return Decoded(table, positions=np.delete(columns.at, left).tolist()), left
 
 

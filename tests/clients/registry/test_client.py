@@ -2,12 +2,14 @@ from __future__ import annotations
 
 import json
 import pickle
+import ssl
 from typing import Any
 
 import pytest
 
 from frazil.clients.registry.access import RegistryAccess, apicurio_access, confluent_access
 from frazil.clients.registry.client import RegistryClient, registry_client
+from frazil.clients.registry.oauth import ClientCredentials
 from frazil.clients.registry.schema import Registered, SchemaId
 from frazil.environment.settings import LOOPBACK, Settings
 from frazil.errors import ConfigError, FrazilError, NotFound, ServiceUnavailable, TerminalError
@@ -249,3 +251,24 @@ def test_the_real_registry(registry: Settings) -> None:
     assert [(name, json.loads(text)) for name, text in again.references] == [("x.Address", address)]
     with pytest.raises(NotFound, match="No content with ID"):
         apicurio.schema(SchemaId("contentId", 123456))
+
+
+@pytest.mark.parametrize(
+    ("urls", "token_url", "trusts"),
+    [
+        (("http://a", "http://b"), "", False),
+        (("http://a", "https://b"), "", True),
+        (("http://a",), "http://t", False),
+        (("http://a",), "https://t", True),
+    ],
+)
+def test_certificates_are_read_only_where_an_address_needs_them(
+    urls: tuple[str, ...], token_url: str, trusts: bool
+) -> None:
+    oauth = ClientCredentials(token_url, "k", "c", "s") if token_url else None
+    found = RegistryAccess(urls, oauth=oauth).tls()
+    if trusts:
+        assert found is True
+    else:
+        assert isinstance(found, ssl.SSLContext)
+        assert (found.verify_mode, found.cert_store_stats()["x509_ca"]) == (ssl.CERT_REQUIRED, 0)

@@ -69,9 +69,13 @@ class RegistryAccess:
     headers: tuple[tuple[str, str], ...] = field(default=(), repr=False)
 
     def tls(self) -> ssl.SSLContext | bool:
-        """Make the check of certificates, with our own one. Raises ConfigError for certificates that cannot be used."""
+        """Make the check of certificates, with our own one. Raises ConfigError for certificates that cannot be used.
+
+        Reading what Python knows takes longer than a request: where no address needs it, nobody is trusted.
+        """
         if not (self.trusted or self.identity):
-            return True
+            asked = (*self.urls, *((self.oauth.url,) if self.oauth else ()))
+            return any(url.startswith("https:") for url in asked) or ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
         try:
             context = ssl.create_default_context(cadata=self.trusted or None)
             if self.identity is not None:

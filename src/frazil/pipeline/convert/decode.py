@@ -86,6 +86,8 @@ class Decoded:
 
     def whole(self) -> Decoded:
         """Leave out the rows of records that have a rejected row, and all rejections of a record but the first."""
+        if not self.rejected:
+            return self
         bad = dict(reversed(self.rejected))
         kept = [index for index, position in enumerate(self.positions) if position not in bad]
         if len(kept) == len(self.positions) and len(bad) == len(self.rejected):

@@ -38,23 +38,17 @@ _WIDTH = {"int": 32, "date": 32, "time": 32, "long": 64, "timestamptz": 64}
 _NANOS = (-(1 << 63), (1 << 63) - 1)
 
 
-def fitted(struct: pa.StructArray, shape: Struct, spec: DecodeSpec) -> tuple[pa.Table, Ints]:
-    """Make rows of a table of records that `fits`; also the numbers of those that need care, which have no row."""
-    fit = _struct_fit(shape, spec)
-    assert fit is not None  # noqa: S101 - it fits
+def fitted(struct: pa.StructArray, fit: Fit, spec: DecodeSpec) -> tuple[pa.Table, Ints]:
+    """Make rows of a table; also the numbers of those that need care, which have no row."""
     care = np.zeros(len(struct), bool)
     columns = fit(struct, np.arange(len(struct)), care)
     table = pa.table(columns.flatten(), schema=arrow_schema(spec.struct))
     return (table.filter(pa.array(~care)), np.flatnonzero(care)) if care.any() else (table, np.flatnonzero(care))
 
 
-def fits(shape: Struct, spec: DecodeSpec) -> bool:
-    """Whether there is a fitting for records of a schema."""
-    return _struct_fit(shape, spec) is not None
-
-
 @lru_cache(maxsize=1024)
-def _struct_fit(shape: Struct, spec: DecodeSpec) -> Fit | None:
+def fitting(shape: Struct, spec: DecodeSpec) -> Fit | None:
+    """Find the fitting for records of a schema; None where there is none."""
     if spec.mapper is not None:
         return None
     schema = pa.struct(list(arrow_schema(spec.struct)))

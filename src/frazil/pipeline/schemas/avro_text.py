@@ -45,13 +45,13 @@ class Texts:
     def numbers(self, at: Ints, edge: Ints) -> tuple[Ints, Ints]:
         """Read a number of variable length at each place; the places behind them too."""
         first = self._bytes[at]
-        value = first.astype(np.uint64)
+        found = ((first >> 1).view(np.int8) ^ -(first & 1).view(np.int8)).astype(np.int64)
         behind = at + 1
         several = np.flatnonzero(first > 0x7F)
         if len(several):
-            value[several], behind[several] = self._long(at[several])
-        found = (value >> np.uint64(1)) ^ (np.uint64(0) - (value & np.uint64(1)))
-        return found.view(np.int64), np.minimum(behind, edge)
+            value, behind[several] = self._long(at[several])
+            found[several] = ((value >> np.uint64(1)) ^ (np.uint64(0) - (value & np.uint64(1)))).view(np.int64)
+        return found, np.minimum(behind, edge)
 
     def _long(self, at: Ints) -> tuple[Words, Ints]:
         """Read numbers, mostly of two bytes and more: their bits without the marks that more bytes follow."""

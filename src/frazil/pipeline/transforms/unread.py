@@ -19,7 +19,7 @@ import pyarrow.compute as pc
 from frazil.pipeline.convert import infer
 from frazil.pipeline.convert.arrow import arrow_schema
 from frazil.pipeline.convert.decode import Decoded, DecodeSpec, decoder
-from frazil.pipeline.convert.fitting import fits, fitted
+from frazil.pipeline.convert.fitting import fitted, fitting
 from frazil.pipeline.rows import Rows
 from frazil.pipeline.transforms.columns import ApplyToBlock, Block, Member, block_of, changed
 from frazil.pipeline.types import STRING, Field, Scalar, Struct, Type
@@ -127,10 +127,11 @@ def _read(part: Unread, spec: DecodeSpec, values: Sequence[bytes | None]) -> tup
         passed = {output for _, output in plan.passing.values()}
         others = after.having({name: member for name, member in after.members.items() if name not in passed})
         own = replace(spec, struct=rest)
-        if not fits(others.shape, own):
+        fit = fitting(others.shape, own)
+        if fit is None:
             return nothing
         struct = others.struct() if others.members else pa.nulls(len(after), pa.struct([]))
-        made, care = fitted(struct, others.shape, own)
+        made, care = fitted(struct, fit, own)
         kept = np.delete(np.arange(len(after)), care)
         columns = {name: array.take(pa.array(kept)) for name, array in columns.items()} if len(care) else columns
         columns |= dict(zip(made.column_names, made.columns, strict=True))
