@@ -33,15 +33,22 @@ class TransformedSchemas:
         self._schemas = schemas
         self._numbers: dict[bytes, int] = {}
         self._known: dict[int, _Known] = {}
+        self._known_types: dict[int, tuple[Type, int]] = {}
 
     def number_of(self, type_: Type) -> int:
         """Give the number of the schema of values that are no objects."""
+        known = self._known_types.get(id(type_))
+        if known is not None:
+            return known[1]
         told = schema_of(type_)
         key = told.to_json()
         number = self._numbers.get(key)
         if number is None:
             number = self._numbers[key] = len(self._schemas)
             self._schemas.append(Schema(key, None, None, None, type_, told))
+        if len(self._known_types) >= _MOST:
+            self._known_types.clear()
+        self._known_types[id(type_)] = type_, number
         return number
 
     def number(self, text: bytes, shape: Struct) -> int:
