@@ -18,7 +18,7 @@ from frazil.errors import ConfigError  # noqa: E402
 from frazil.pipeline.mapper import installed_mappers, load_mapper  # noqa: E402
 
 _AT_FIRST_CALLS = ("httpcore", "numpy.ma")
-"""What httpx and numpy import when they are called for the first time."""
+"""Modules that httpx and numpy import at their first call."""
 _NEW_OBJECTS = 5_000
 """New objects until the collector looks, once a chunk: more looks find nothing, fewer leave what errors hold."""
 
