@@ -19,7 +19,7 @@ import numpy as np
 from frazil.clients.kafka.headers import Headers
 from frazil.pipeline.convert.base64_decimals import decimal_text
 from frazil.pipeline.convert.origins import OF_JSON, with_origins, without_origins
-from frazil.pipeline.convert.strict import ConversionError, parse_object
+from frazil.pipeline.convert.strict import ConversionError, UnreadableValue, parse_object
 from frazil.pipeline.rows import Rows
 from frazil.pipeline.schemas.connect import DATE, DECIMAL, TIME, TIMESTAMP, ConnectSchema, read_schema
 from frazil.pipeline.schemas.converter import Run
@@ -169,23 +169,25 @@ def opened_one(value: bytes, envelope: Envelope, headers: Headers, topic: str) -
 def split(value: bytes, part: Literal["key", "value"] = "value") -> tuple[bytes, bytes]:
     """Split a record into schema and payload, as they stand there.
 
-    Raises ConversionError, with an empty path, for a record that is no envelope.
+    Raises UnreadableValue for a record that is no envelope.
     """
     try:
         found = _envelope(value)
-    except (msgspec.ValidationError, RecursionError):
-        parse_object(value)
-        raise ConversionError("", _NOT_AN_ENVELOPE.format(part)) from None
-    except (msgspec.DecodeError, UnicodeDecodeError):
-        parse_object(value)
-        raise
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+        try:
+            parse_object(value)
+        except UnreadableValue:
+            raise
+        except ConversionError as error:
+            raise UnreadableValue(error.reason) from None
+        raise UnreadableValue(_NOT_AN_ENVELOPE.format(part)) from None
     return bytes(found.schema), bytes(found.payload)
 
 
 def rewritten(schema: bytes, payload: bytes) -> bytes:
     """Rewrite a payload as JSON of a record without a schema: decimals are numbers, maps are objects.
 
-    Raises ConversionError, with an empty path, for a payload that is not what its schema says.
+    Raises UnreadableValue for a payload that is not what its schema says.
     """
     rewrite = _compiled(schema).rewrite
     return payload if rewrite is None else applied(rewrite, payload)
@@ -194,7 +196,7 @@ def rewritten(schema: bytes, payload: bytes) -> bytes:
 def columns_of(schema: bytes) -> Struct | None:
     """Make the columns of a schema, which note what it says of their values; None when it is not one of an object.
 
-    Raises ConversionError for a schema that cannot be read.
+    Raises UnreadableValue for a schema that cannot be read.
     """
     return _compiled(schema).columns
 
@@ -202,7 +204,7 @@ def columns_of(schema: bytes) -> Struct | None:
 def type_of(schema: bytes) -> Type:
     """Make the type that a schema stands for, with what it says of values that their JSON does not show.
 
-    Raises ConversionError for a schema that cannot be read.
+    Raises UnreadableValue for a schema that cannot be read.
     """
     return _compiled(schema).type
 
@@ -214,7 +216,7 @@ def _compiled(schema: bytes, *, of_json: bool = False) -> _Compiled:
         type_, rewrite = _compile(parsed, of_json=of_json)
         columns = with_origins(without_origins(type_), type_)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError, ValueError) as error:
-        raise ConversionError("", f"the schema of the record cannot be read: {error}") from None
+        raise UnreadableValue(f"the schema of the record cannot be read: {error}") from None
     return _Compiled(type_, columns if isinstance(columns, Struct) else None, rewrite)
 
 

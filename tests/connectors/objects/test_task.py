@@ -527,7 +527,7 @@ def test_records_that_are_not_valid_are_counted_below_the_position(tmp_path: Pat
     assert found.validation_s > 0
     assert [(letter.path, letter.origin) for letter in found.letters] == [
         ("n", ("TASK_PUT", "frazil.JsonSchema")),
-        ("", None),
+        ("", ("VALUE_CONVERTER", "org.apache.kafka.connect.json.JsonConverter")),
         ("n", ("TASK_PUT", "frazil.JsonSchema")),
     ]
     again = disk.run(rows, letters={KEY: frozenset({0, 1})})

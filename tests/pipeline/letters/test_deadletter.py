@@ -12,10 +12,13 @@ from confluent_kafka import Consumer, Message, Producer, TopicPartition
 from frazil.clients.kafka import offsets as kafka_offsets
 from frazil.clients.kafka import topics as kafka_topics
 from frazil.errors import ConfigError, ServiceUnavailable
+from frazil.pipeline.bookings import dead_letter
+from frazil.pipeline.convert.strict import ConversionError, parse_object
 from frazil.pipeline.letters import deadletter
 from frazil.pipeline.letters.deadletter import PREFIX, RECORD_TIME, SEAL, DeadLetter, DeadLetterQueue
 from frazil.pipeline.letters.letter import read_letter
 from frazil.stack.local import LocalStack
+from tests.pipeline.kafka_rows import Row, chunk
 
 CONNECTOR_CLASS = "org.apache.iceberg.connect.IcebergSinkConnector"
 SECOND = 1000
@@ -43,7 +46,7 @@ def test_a_letter_knows_where_its_record_failed() -> None:
     origin = ("TRANSFORMATION", "org.apache.kafka.connect.transforms.Cast$Value")
 
     assert queue.origin(letter()) == ("TASK_PUT", CONNECTOR_CLASS)
-    assert queue.origin(letter(path="")) == ("VALUE_CONVERTER", "org.apache.kafka.connect.json.JsonConverter")
+    assert queue.origin(letter(path="")) == ("TASK_PUT", CONNECTOR_CLASS)
     assert queue.origin(replace(letter(path=""), origin=origin)) == origin
 
 
@@ -108,7 +111,10 @@ class TestBroker:
         }
 
     def test_a_record_that_is_no_json_failed_in_the_converter(self, bootstrap: str, source: str) -> None:
-        self.queue(bootstrap).write([letter(source, path="")])
+        with pytest.raises(ConversionError) as raised:
+            parse_object(b"no JSON")
+        refused = chunk([Row(5, b"no JSON", topic=source)])
+        self.queue(bootstrap).write([dead_letter(refused, 0, raised.value)])
         (message,) = self.read(bootstrap, f"{source}-dlq")
         headers = dict(message.headers() or [])
         assert headers[PREFIX + "stage"] == b"VALUE_CONVERTER"

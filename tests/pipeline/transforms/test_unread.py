@@ -460,6 +460,32 @@ def test_texts_of_fields_that_are_taken_out(seed: int) -> None:
     assert told(quick) == told(slow)
 
 
+@pytest.mark.parametrize("many", [0, 100])
+@pytest.mark.parametrize(
+    ("steps", "value", "stage", "class_name", "reason"),
+    [
+        ([], b"5", None, None, "the value is not an object but number"),
+        ([], b"no JSON", "VALUE_CONVERTER", "JsonConverter", "the value is not JSON: JSON is malformed"),
+        ([EXTRACT], b"5", "TRANSFORMATION", "ExtractField$Value", "transformation t0: the value is not an object"),
+        ([EXTRACT], b"", "VALUE_CONVERTER", "JsonConverter", "the value is empty"),
+        ([EXTRACT], b'{"after":5}', None, None, "the value is not an object but number"),
+        ([EXTRACT, EXTRACT], b'{"after":5}', "TRANSFORMATION", "ExtractField$Value", "transformation t1: the value is"),
+        ([EXTRACT, MASK], b'{"after":"x"}', "TRANSFORMATION", "MaskField$Value", "transformation t1: the value is not"),
+        ([MASK, EXTRACT], b'{"after":[]}', None, None, "the value is not an object but array"),
+    ],
+)
+def test_a_record_fails_in_one_stage_however_many_are_around_it(
+    steps: list[Step], value: bytes, stage: str | None, class_name: str | None, reason: str, many: int
+) -> None:
+    rows = chunk([*changed_rows(many), Row(many, value)])
+    table = TableSpec("n.t", whole(), Memory())
+    spec = TaskSpec((table,), chain(*steps) if steps else None)
+    (dead,) = task.run([rows], spec).tables["n.t"].dead
+    assert dead.reason.startswith(reason)
+    told = dead.origin and (dead.origin[0], dead.origin[1].rpartition(".")[2])
+    assert told == (stage and (stage, class_name))
+
+
 def test_records_with_a_header_are_changed_apart_from_those_without() -> None:
     rows = [dataclasses.replace(row, headers=(("h", b""),) * (row.offset % 2)) for row in plain_rows(["i", "s", "in"])]
     masked: Step = ("MaskField$Value", {"fields": "s", "predicate": "marked"})

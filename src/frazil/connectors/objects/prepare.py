@@ -274,7 +274,7 @@ class Preparer:
         opener = self.config.key.envelope
         if opener is not None:
             texts, numbers, failed = self._opened(rows.keys, rows, opener, format_)
-            return texts, numbers, [(index, self._of_key(error)) for index, error in failed]
+            return texts, numbers, self._of_keys(failed)
         texts, failed = self._plain_keys(rows.keys)
         return texts, None, failed
 
@@ -290,17 +290,17 @@ class Preparer:
                 numbers[position] = self._transformed_schemas.number_of(type_)
         return pa.array(texts, pa.binary()), numbers, []
 
-    def _of_key(self, error: ConversionError) -> ConversionError:
-        return StageError("KEY_CONVERTER", self.config.key.class_name, f"key: {error.reason}")
+    def _of_keys(self, failed: Failures) -> Failures:
+        class_name = self.config.key.class_name
+        return [(index, StageError("KEY_CONVERTER", class_name, f"key: {error.reason}")) for index, error in failed]
 
     def _plain_keys(self, keys: Sequence[bytes | None]) -> tuple[pa.BinaryArray, Failures]:
         converter = self.config.key.class_name
         if converter.endswith(".ByteArrayConverter"):
             return base64_texts(keys)
-        if converter == STRING_CONVERTER:
-            return quoted_texts(keys)
-        if converter == JSON_CONVERTER:
-            return json_texts(keys)
+        if converter in (STRING_CONVERTER, JSON_CONVERTER):
+            texts_of, failures = quoted_texts(keys) if converter == STRING_CONVERTER else json_texts(keys)
+            return texts_of, self._of_keys(failures)
         read = key_reader(self.config.key)
         texts: list[bytes | None] = []
         failed: Failures = []

@@ -12,6 +12,7 @@ from typing import Any
 
 import msgspec
 
+from frazil.declare.converters import JSON_CONVERTER
 from frazil.pipeline.convert import legacy_scalars, origins, scalars
 from frazil.pipeline.convert.infer import Path
 from frazil.pipeline.convert.overrides import NO_OVERRIDES, Overrides
@@ -79,6 +80,13 @@ class StageError(ConversionError):
         self.origin = stage, class_name
 
 
+class UnreadableValue(StageError):
+    """A value that its converter cannot read."""
+
+    def __init__(self, reason: str, class_name: str = JSON_CONVERTER) -> None:
+        super().__init__("VALUE_CONVERTER", class_name, reason)
+
+
 class RecordError(ConversionError):
     """A reason that is the record's, wherever in it that shows: it has no path."""
 
@@ -98,21 +106,21 @@ def is_nothing(value: bytes | None) -> bool:
 def parse_object(value: bytes) -> dict[str, Raw]:
     """Read the members of a record with their source text; the last of two equal names wins.
 
-    Raises ConversionError, with an empty path, for anything that is not one JSON object in UTF-8.
+    Raises UnreadableValue for what is not JSON in UTF-8, ConversionError, with an empty path, for JSON of another kind.
     """
     try:
         value.decode()
         return _object(value)
     except UnicodeDecodeError as error:
-        raise ConversionError("", f"the value is not UTF-8 (byte {error.start})") from None
+        raise UnreadableValue(f"the value is not UTF-8 (byte {error.start})") from None
     except RecursionError:
-        raise ConversionError("", "the value is nested too deeply") from None
+        raise UnreadableValue("the value is nested too deeply") from None
     except msgspec.ValidationError:
         raise ConversionError("", f"the value is not an object but {scalars.kind_of(value.strip())}") from None
     except msgspec.DecodeError as error:
         if not value.strip():
-            raise ConversionError("", "the value is empty") from None
-        raise ConversionError("", f"the value is not JSON: {_half_of_a_pair(value, str(error)) or error}") from None
+            raise UnreadableValue("the value is empty") from None
+        raise UnreadableValue(f"the value is not JSON: {_half_of_a_pair(value, str(error)) or error}") from None
 
 
 def _half_of_a_pair(value: bytes, reason: str) -> str | None:

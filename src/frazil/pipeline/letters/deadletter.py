@@ -177,11 +177,7 @@ class DeadLetterQueue:
 
     def origin(self, letter: DeadLetter) -> tuple[str, str]:
         """The stage of the failure, in Connect's words, and the class that failed."""
-        if letter.origin is not None:
-            return letter.origin
-        if letter.path:
-            return "TASK_PUT", self.connector_class
-        return "VALUE_CONVERTER", "org.apache.kafka.connect.json.JsonConverter"
+        return letter.origin or ("TASK_PUT", self.connector_class)
 
     def written(self, sources: Iterable[str]) -> dict[Refusal, list[Coordinates]]:
         """Places of all dead letters that are said to be of this connector, by record and table.

@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from frazil.pipeline.convert.strict import ConversionError
+from frazil.pipeline.convert.strict import UnreadableValue
 from frazil.pipeline.schemas.connect import ConnectSchema, read_schema
 
 Fill = Callable[[bytes], bytes]
@@ -24,7 +24,7 @@ _pairs = msgspec.json.Decoder(list[tuple[msgspec.Raw, msgspec.Raw]]).decode
 def filled(schema: bytes, payload: bytes) -> bytes:
     """Give a payload in which nulls have the default values of their schemas; both are JSON of JsonConverter.
 
-    Raises ConversionError, with an empty path, for a schema that cannot be read and a payload that is no JSON.
+    Raises UnreadableValue for a schema that cannot be read and a payload that is no JSON.
     """
     if schema == _NULL:
         return payload
@@ -33,11 +33,11 @@ def filled(schema: bytes, payload: bytes) -> bytes:
 
 
 def applied(change: Fill, payload: bytes) -> bytes:
-    """Change a payload by what was made of its schema; raises ConversionError for one that is not what that says."""
+    """Change a payload by what was made of its schema; raises UnreadableValue for one that is not what that says."""
     try:
         return change(payload)
     except (msgspec.MsgspecError, ValueError, RecursionError) as error:
-        raise ConversionError("", f"the payload is not what its schema says: {error}") from None
+        raise UnreadableValue(f"the payload is not what its schema says: {error}") from None
 
 
 @lru_cache(maxsize=1024)
@@ -45,7 +45,7 @@ def _compiled(schema: bytes) -> Fill | None:
     try:
         return _fill(read_schema(schema))
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
-        raise ConversionError("", f"the schema of the record cannot be read: {error}") from None
+        raise UnreadableValue(f"the schema of the record cannot be read: {error}") from None
 
 
 def _fill(schema: ConnectSchema) -> Fill | None:

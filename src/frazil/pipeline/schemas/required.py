@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from frazil.pipeline.convert.strict import ConversionError
+from frazil.pipeline.convert.strict import UnreadableValue
 from frazil.pipeline.schemas.connect import ConnectSchema, read_schema
 
 _value = msgspec.json.Decoder().decode
@@ -18,7 +18,7 @@ _PRESENT = bool | int | float | str | list | dict  # type: ignore[type-arg]
 def check_required(schema: bytes, payload: bytes) -> None:
     """Look for nulls in the members of a payload, which has its default values; both are JSON of JsonConverter.
 
-    Raises ConversionError, with an empty path, for the first null that its schema does not allow.
+    Raises UnreadableValue for the first null that its schema does not allow.
     """
     compiled = _compiled(schema)
     if compiled is None:
@@ -28,7 +28,7 @@ def check_required(schema: bytes, payload: bytes) -> None:
         decoder.decode(payload)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
         for missing in _nulls(parsed, _read(payload), ""):
-            raise ConversionError("", f"Invalid null value for required {missing}") from None
+            raise UnreadableValue(f"Invalid null value for required {missing}") from None
 
 
 def _read(payload: bytes) -> Any:

@@ -12,8 +12,9 @@ from typing import Any, Literal, TypeAlias
 
 import msgspec
 
+from frazil.declare.converters import STRING_CONVERTER
 from frazil.pipeline.convert import scalars
-from frazil.pipeline.convert.strict import ConversionError, parse_object
+from frazil.pipeline.convert.strict import UnreadableValue, parse_object
 from frazil.pipeline.types import Map, Struct, Type, Typed
 
 Raw = msgspec.Raw
@@ -86,7 +87,7 @@ class DataError(ValueError):
 def members(record: Record, part: Part) -> Members | None:
     """Open the key or value as members, which may be changed; None for null.
 
-    Raises DataError for what is not an object, ConversionError for what is not JSON.
+    Raises DataError for what is not an object, UnreadableValue for what is not JSON.
     """
     found = getattr(record, part)
     if type(found) is dict:
@@ -143,7 +144,7 @@ def coordinate(record: Record, source: str) -> Raw:
 
 
 def open_value(text: bytes) -> Json | None:
-    """Read JSON that nobody has looked at yet. Raises ConversionError, with an empty path, for what is no JSON."""
+    """Read JSON that nobody has looked at yet. Raises UnreadableValue for what is no JSON."""
     first = text.lstrip(_BLANKS)[:1]
     if first == b"{":
         return parse_object(text)  # type: ignore[return-value]
@@ -152,24 +153,24 @@ def open_value(text: bytes) -> Json | None:
         raw = _any(text)
         msgspec.json.decode(text)
     except UnicodeDecodeError as error:
-        raise ConversionError("", f"the value is not UTF-8 (byte {error.start})") from None
+        raise UnreadableValue(f"the value is not UTF-8 (byte {error.start})") from None
     except RecursionError:
-        raise ConversionError("", "the value is nested too deeply") from None
+        raise UnreadableValue("the value is nested too deeply") from None
     except msgspec.DecodeError as error:
-        raise ConversionError("", f"the value is not JSON: {error}" if first else "the value is empty") from None
+        raise UnreadableValue(f"the value is not JSON: {error}" if first else "the value is empty") from None
     return None if first == b"n" else Raw(bytes(raw).strip(_BLANKS))
 
 
 def read_as_text(data: bytes) -> Raw:
-    """Read bytes as StringConverter does. Raises ConversionError, with an empty path, unless they are UTF-8."""
+    """Read bytes as StringConverter does. Raises UnreadableValue unless they are UTF-8."""
     try:
         return quoted(data.decode())
     except UnicodeDecodeError as error:
-        raise ConversionError("", f"the value is not UTF-8 (byte {error.start})") from None
+        raise UnreadableValue(f"the value is not UTF-8 (byte {error.start})", STRING_CONVERTER) from None
 
 
 def looked_at(record: Record, part: Part) -> Json | None:
-    """Open the key or value as any JSON; None for null. Raises ConversionError for what is not JSON."""
+    """Open the key or value as any JSON; None for null. Raises UnreadableValue for what is not JSON."""
     found = getattr(record, part)
     if isinstance(found, bytes):
         found = open_value(found)

@@ -12,8 +12,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from frazil.clients.kafka.headers import Headers
-from frazil.pipeline.convert.strict import ConversionError
-from frazil.pipeline.transforms.record import open_value
+from frazil.pipeline.convert.strict import ConversionError, UnreadableValue
+from frazil.pipeline.transforms.record import open_value, read_as_text
 from frazil.pipeline.types import STRING, Field, List, Struct
 
 T = TypeVar("T")
@@ -88,7 +88,7 @@ def _add(failed: dict[int, ConversionError], rows: Sequence[bytes | None], index
     except ConversionError as error:
         failed[index] = error
     else:
-        failed[index] = ConversionError("", "the value is not JSON")
+        failed[index] = UnreadableValue("the value is not JSON")
 
 
 def _json_nulls(texts: pa.StringArray) -> pa.BooleanArray:
@@ -103,11 +103,7 @@ def _json_nulls(texts: pa.StringArray) -> pa.BooleanArray:
 
 def quoted_texts(values: Sequence[bytes | None]) -> tuple[pa.BinaryArray, Failures]:
     """Texts of StringConverter as JSON texts; null stays, and what is not UTF-8 becomes null, with the reason."""
-
-    def quoted(value: bytes) -> bytes:
-        return msgspec.json.encode(value.decode())
-
-    return _each(values, quoted)
+    return _each(values, lambda value: bytes(read_as_text(value)))
 
 
 def base64_texts(values: Sequence[bytes | None]) -> tuple[pa.BinaryArray, Failures]:
@@ -119,10 +115,17 @@ def header_texts(headers: Sequence[Headers]) -> tuple[pa.BinaryArray, Failures]:
     """Headers as JSON objects; a record without any has null."""
 
     def line(found: Headers) -> bytes:
-        texts = [_HeaderText(name, None if value is None else value.decode()) for name, value in found]
+        texts = [_HeaderText(name, None if value is None else _decoded(value)) for name, value in found]
         return msgspec.json.encode({"headers": texts})
 
     return _each([found or None for found in headers], line)
+
+
+def _decoded(value: bytes) -> str:
+    try:
+        return value.decode()
+    except UnicodeDecodeError as error:
+        raise ConversionError("", f"the text is not UTF-8 (byte {error.start})") from None
 
 
 def _each(values: Sequence[T | None], convert: Callable[[T], bytes]) -> tuple[pa.BinaryArray, Failures]:
@@ -131,7 +134,7 @@ def _each(values: Sequence[T | None], convert: Callable[[T], bytes]) -> tuple[pa
     for index, value in enumerate(values):
         try:
             result.append(None if value is None else convert(value))
-        except UnicodeDecodeError as error:
-            failed.append((index, ConversionError("", f"the text is not UTF-8 (byte {error.start})")))
+        except ConversionError as error:
+            failed.append((index, error))
             result.append(None)
     return pa.array(result, pa.binary()), failed
