@@ -36,12 +36,14 @@ class TableSample:
 class Sample:
     """All verdicts, in the order of the records, and the tables that the records go to.
 
-    `columns` are those that were found of a topic, for a statement to read.
+    `columns` are those that were found of a topic, for a statement to read. `warnings` are about the configuration and
+    the records.
     """
 
     judged: list[Judged] = field(default_factory=list)
     tables: list[TableSample] = field(default_factory=list)
     columns: dict[str, str] = field(default_factory=dict)
+    warnings: list[str] = field(default_factory=list)
 
     def kinds(self) -> list[tuple[Judged, int]]:
         """The first record of each table, verdict and reason, and how many are like it, the most first."""

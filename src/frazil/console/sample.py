@@ -45,6 +45,7 @@ def page(view: WorkerView, request: Request) -> Page:
             "kinds": sample.kinds()[:_KINDS],
             "tables": _shown(sample),
             "found": sample.columns,
+            "warnings": sample.warnings,
         },
         status=400 if problems else 200,
     )

@@ -61,6 +61,7 @@ def test_each_record_is_judged_by_its_rows_and_nothing_is_written(patched: pytes
     assert found.judged[1] == Judged("t", 0, 1, TABLE, "skipped", "the statement has no row for it")
     assert "DIVIDE_BY_ZERO" in found.judged[3].reason
     assert found.judged[5].reason == "tombstone"
+    assert not found.warnings
     assert found.tables[0].rows == [{"id": 1, "text": "a"}, {"id": 2, "text": "a"}]
 
 

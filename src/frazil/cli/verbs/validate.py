@@ -50,6 +50,7 @@ class Findings:
         if self.sample is not None:
             judged, tables = (list(map(asdict, each)) for each in (self.sample.judged, self.sample.tables))
             shown = {"records": judged, "tables": tables, "columns": self.sample.columns}
+            shown["warnings"] = self.sample.warnings
         return {"name": self.name, "errors": self.errors, "warnings": self.warnings, "sample": shown}
 
 
@@ -143,6 +144,8 @@ def _print(findings: Findings) -> None:
         return
     for topic, columns in found.columns.items():
         console.print(f"columns of {topic}: {columns}", soft_wrap=True, markup=False)
+    for text in found.warnings:
+        console.print(f"WARNING  {text}", soft_wrap=True, markup=False)
     if not found.judged:
         console.print("The topics have no records.")
         return

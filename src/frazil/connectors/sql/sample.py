@@ -21,6 +21,7 @@ from frazil.pipeline.computed import Computed
 from frazil.pipeline.executor import Executor
 from frazil.pipeline.letters.letter import described
 from frazil.pipeline.rows import Rows, by_partition
+from frazil.pipeline.transforms.absent import absent_fields
 
 Judge: TypeAlias = Callable[[Sequence[Rows], Computed, int], Sample]
 """Judges computed rows, those of one record together, by what they are to be stored in; shows so many of them."""
@@ -75,5 +76,6 @@ def sample(
                 why = "the record is in the state of the statement" if state else "the statement has no row for it"
                 why = "tombstone" if value is None else why
                 found.judged.append(Judged(*at, target, "skipped", why))
+    found.warnings += absent_fields(chunks, config.transforms, config.envelope)
     found.judged.sort(key=lambda one: (one.topic, one.partition, one.offset))
     return found

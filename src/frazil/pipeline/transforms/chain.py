@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 
@@ -56,8 +56,11 @@ class _Step:
 class Transformer:
     """Applies a chain; safe for one thread."""
 
-    def __init__(self, chain: TransformChain) -> None:
-        self._steps = [_Step(config, _compiled(config)) for config in chain.steps]
+    def __init__(
+        self, chain: TransformChain, watched: Callable[[TransformConfig, Apply], Apply] = lambda config, apply: apply
+    ) -> None:
+        """Make it of the transformations; `watched` may put something in place of each, which applies it too."""
+        self._steps = [_Step(config, _compiled(config, watched)) for config in chain.steps]
         self._read_key = key_reader(chain.key) if chain.reads_keys else None
         typed_keys = chain.reads_keys and chain.key.envelope is not None
         self._gives_keys = chain.gives_keys
@@ -305,10 +308,10 @@ def _failure(step: _Step | None, reason: str) -> StageError:
     return StageError("TRANSFORMATION", step.config.class_name, f"transformation {step.config.alias}: {reason}")
 
 
-def _compiled(config: TransformConfig) -> Apply:
+def _compiled(config: TransformConfig, watched: Callable[[TransformConfig, Apply], Apply]) -> Apply:
     build = TRANSFORMATIONS[config.name].build
     assert build is not None  # noqa: S101 - only transformations that do something become steps
-    apply = build(dict(config.settings), config.part)
+    apply = watched(config, build(dict(config.settings), config.part))
     if config.predicate is None:
         return apply
     test, negate = _test(config.predicate), config.negate

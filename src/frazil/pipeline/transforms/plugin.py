@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,6 +17,8 @@ Problems = Iterator[tuple[str, str]]
 Check = Callable[[str, Options], Problems]
 """A rule between keys; it gets their prefix too (`transforms.mask.`), for texts that name them."""
 Test = Callable[[Record], bool]
+Fields = Iterable[tuple[str, tuple[str, ...]]]
+"""Keys of a plugin without prefix, and the paths of fields that they name."""
 
 KAFKA = ("org.apache.kafka.connect.transforms",)
 ICEBERG = ("org.apache.iceberg.connect.transforms", "io.tabular.iceberg.connect.transforms")
@@ -64,6 +66,16 @@ def nothing(prefix: str, options: Options) -> Iterator[Any]:
     yield from ()
 
 
+def of_lists(*keys: str) -> Callable[[Options], Fields]:
+    """Give the fields that lists of names name."""
+    return lambda options: ((key, (name,)) for key in keys for name in items(options, key))
+
+
+def of_texts(*keys: str) -> Callable[[Options], Fields]:
+    """Give the fields that texts name, each one."""
+    return lambda options: ((key, (text(options, key),)) for key in keys if text(options, key))
+
+
 def never(options: Options) -> bool:
     """Say no."""
     return False
@@ -99,7 +111,7 @@ class Transformation(Plugin):
     does not show. `writes_operation`: it says in `OPERATION` what a record does to its row. `reads_headers`: the
     values of headers make a difference. `writes_headers`: it adds or removes headers. `columns` builds what changes
     values that are columns, if there is a way; it has the keys of the plugin. `of_json`: it does so too where no schema
-    says which fields there are.
+    says which fields there are. `fields` are those of its part that it looks for, where their absence is no error.
     """
 
     build: Callable[[Options, Part], Apply] | None
@@ -112,6 +124,7 @@ class Transformation(Plugin):
     writes_operation: bool = False
     reads_headers: Callable[[Options], bool] = never
     writes_headers: bool = False
+    fields: Callable[[Options], Fields] = lambda options: ()
 
 
 @dataclass(frozen=True, kw_only=True)

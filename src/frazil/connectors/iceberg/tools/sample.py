@@ -22,6 +22,7 @@ from frazil.pipeline.letters.letter import described
 from frazil.pipeline.results import TableResult
 from frazil.pipeline.rows import Rows, rows_of
 from frazil.pipeline.task_spec import ANY_COLUMNS
+from frazil.pipeline.transforms.absent import absent_fields
 
 _NO_COLUMNS = "the connector would fail. Set iceberg.tables.evolve-schema-enabled=false, or correct the producer"
 
@@ -32,7 +33,13 @@ def sample(config: IcebergSinkConfig, records: Sequence[Message], most_rows: int
     Raises NotFound for a table of the configuration that does not exist, ConfigError or ServiceUnavailable when the
     catalog cannot be asked.
     """
-    return Sample() if not records else judge(config, [rows_of([record]) for record in records], most_rows)
+    if not records:
+        return Sample()
+    rows = [rows_of([record]) for record in records]
+    found = judge(config, rows, most_rows)
+    route = () if config.route is None else config.route.path
+    found.warnings += absent_fields(rows, config.transforms, config.envelope, ("iceberg.tables.route-field", route))
+    return found
 
 
 def judge(

@@ -16,7 +16,15 @@ from frazil.declare.definition import Key, invalid_value
 from frazil.pipeline.convert import legacy_scalars, scalars, temporal
 from frazil.pipeline.schemas.connect import DATE, TIME, TIMESTAMP
 from frazil.pipeline.transforms.columns import ApplyToBlock, Block
-from frazil.pipeline.transforms.plugin import KEY_OR_VALUE, REPLACE_NULL, Options, Problems, Transformation, items
+from frazil.pipeline.transforms.plugin import (
+    KEY_OR_VALUE,
+    REPLACE_NULL,
+    Fields,
+    Options,
+    Problems,
+    Transformation,
+    items,
+)
 from frazil.pipeline.transforms.record import (
     Apply,
     DataError,
@@ -129,6 +137,11 @@ def _cast(array: pa.Array, type_: Type, kind: str) -> pa.Array | None:
     if limits["min"] is not None and not (-most <= limits["min"] and limits["max"] < most):
         return None
     return array.cast(pa.int64() if kind == "int64" else pa.int32())
+
+
+def _fields(options: Options) -> Fields:
+    entries = (entry.partition(":") for entry in items(options, "spec"))
+    return (("spec", (name.strip(),)) for name, colon, _ in entries if colon)
 
 
 def _named(name: str, convert: Callable[[Json], Json], value: Json) -> Json:
@@ -307,6 +320,7 @@ CAST = Transformation(
     parts=KEY_OR_VALUE,
     check=_check,
     build=_build,
+    fields=_fields,
     columns=_columns,
     of_json=True,
     makes_types=lambda options: True,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from frazil.declare.definition import Key
 from frazil.pipeline.transforms.columns import ApplyToBlock, Block
-from frazil.pipeline.transforms.plugin import ICEBERG, Options, Transformation, text
+from frazil.pipeline.transforms.plugin import ICEBERG, Options, Transformation, of_texts, text
 from frazil.pipeline.transforms.record import NULL, Apply, Part, Record, copied, members
 
 
@@ -43,6 +43,7 @@ COPY_VALUE = Transformation(
     ),
     packages=ICEBERG,
     build=_build,
+    fields=of_texts("source.field"),
     columns=_columns,
     of_json=True,
 )

@@ -72,5 +72,6 @@ EXTRACT_FIELD = Transformation(
     parts=KEY_OR_VALUE,
     check=_check,
     build=_build,
+    fields=lambda options: [("field", extracted_path(options))],
     columns=_columns,
 )

@@ -5,7 +5,16 @@ from __future__ import annotations
 from frazil.declare.definition import Key, invalid_value
 from frazil.declare.validators import one_of
 from frazil.pipeline.transforms.columns import ApplyToBlock, same, without
-from frazil.pipeline.transforms.plugin import KEY_OR_VALUE, REPLACE_NULL, Options, Problems, Transformation, items, text
+from frazil.pipeline.transforms.plugin import (
+    KEY_OR_VALUE,
+    REPLACE_NULL,
+    Options,
+    Problems,
+    Transformation,
+    items,
+    of_lists,
+    text,
+)
 from frazil.pipeline.transforms.record import Apply, Part, Record, copied, members
 
 
@@ -56,6 +65,7 @@ HEADER_FROM = Transformation(
     parts=KEY_OR_VALUE,
     check=_check,
     build=_build,
+    fields=of_lists("fields"),
     columns=_columns,
     writes_headers=True,
     of_json=True,

@@ -10,7 +10,15 @@ from frazil.declare.definition import Key
 from frazil.declare.validators import non_empty
 from frazil.pipeline.convert import scalars
 from frazil.pipeline.transforms.columns import ApplyToBlock, Block
-from frazil.pipeline.transforms.plugin import KEY_OR_VALUE, REPLACE_NULL, Options, Transformation, items, not_empty
+from frazil.pipeline.transforms.plugin import (
+    KEY_OR_VALUE,
+    REPLACE_NULL,
+    Options,
+    Transformation,
+    items,
+    not_empty,
+    of_lists,
+)
 from frazil.pipeline.transforms.record import (
     Apply,
     DataError,
@@ -147,6 +155,7 @@ MASK_FIELD = Transformation(
     parts=KEY_OR_VALUE,
     check=not_empty("fields"),
     build=_build,
+    fields=of_lists("fields"),
     columns=_columns,
     of_json=True,
 )

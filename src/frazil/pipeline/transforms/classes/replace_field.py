@@ -6,7 +6,16 @@ from collections.abc import Iterator
 
 from frazil.declare.definition import Key, invalid_value
 from frazil.pipeline.transforms.columns import ApplyToBlock, Block
-from frazil.pipeline.transforms.plugin import KEY_OR_VALUE, REPLACE_NULL, Options, Problems, Transformation, items
+from frazil.pipeline.transforms.plugin import (
+    KEY_OR_VALUE,
+    REPLACE_NULL,
+    Fields,
+    Options,
+    Problems,
+    Transformation,
+    items,
+    of_lists,
+)
 from frazil.pipeline.transforms.record import Apply, Part, Record, members
 
 
@@ -56,6 +65,12 @@ def _check(prefix: str, options: Options) -> Problems:
             yield "renames", invalid_value(prefix + "renames", entries, f"Invalid rename mapping: {entry}")
 
 
+def _fields(options: Options) -> Fields:
+    yield from of_lists("exclude", "include")(options)
+    for pair in items(options, "renames"):
+        yield "renames", (pair.partition(":")[0],)
+
+
 def _warnings(prefix: str, options: Options) -> Iterator[str]:
     both = set(items(options, "include")) & set(items(options, "exclude"))
     if both:
@@ -76,6 +91,7 @@ REPLACE_FIELD = Transformation(
     check=_check,
     warnings=_warnings,
     build=_build,
+    fields=_fields,
     columns=_columns,
     of_json=True,
 )

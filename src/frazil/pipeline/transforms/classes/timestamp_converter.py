@@ -16,6 +16,7 @@ from frazil.pipeline.transforms.plugin import (
     Options,
     Problems,
     Transformation,
+    of_texts,
     text,
 )
 from frazil.pipeline.transforms.record import (
@@ -161,5 +162,6 @@ TIMESTAMP_CONVERTER = Transformation(
     parts=KEY_OR_VALUE,
     check=_check,
     build=_build,
+    fields=of_texts("field"),
     makes_types=lambda options: True,
 )

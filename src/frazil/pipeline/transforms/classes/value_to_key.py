@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from frazil.declare.definition import Key
 from frazil.pipeline.transforms.columns import same
-from frazil.pipeline.transforms.plugin import REPLACE_NULL, Options, Transformation, items, not_empty
+from frazil.pipeline.transforms.plugin import REPLACE_NULL, Options, Transformation, items, not_empty, of_lists
 from frazil.pipeline.transforms.record import NULL, UNNAMED, Apply, Part, Record, copied, members
 
 
@@ -27,6 +27,7 @@ VALUE_TO_KEY = Transformation(
     keys=(Key("fields", "LIST", "Names of the fields.", importance="HIGH"), REPLACE_NULL),
     check=not_empty("fields"),
     build=_build,
+    fields=of_lists("fields"),
     columns=lambda options: same,
     of_json=True,
 )
