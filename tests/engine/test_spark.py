@@ -176,6 +176,13 @@ def test_values_of_secret_keys_are_hidden(text: str, hidden: str) -> None:
     assert re.sub(SECRET, r"\1[hidden]", text) == hidden
 
 
+def test_traces_of_tasks_that_fail_are_for_those_who_ask() -> None:
+    lines = log4j_properties().splitlines()
+    for name in ("executor.Executor", "scheduler.TaskSetManager"):
+        named = lines.index(next(line for line in lines if line.endswith(f".name = org.apache.spark.{name}")))
+        assert lines[named + 1] == lines[named].partition(".name")[0] + ".level = off"
+
+
 def test_the_pattern_is_in_the_layout_of_every_line() -> None:
     lines = log4j_properties().splitlines()
     (layout,) = [line for line in lines if line.startswith("appender.stderr.layout.pattern")]

@@ -157,6 +157,7 @@ def test_a_dead_letter_is_the_record_as_it_was() -> None:
         headers=HEADERS,
         path="",
         reason="the value is not UTF-8 (byte 13)",
+        origin=("VALUE_CONVERTER", "org.apache.kafka.connect.json.JsonConverter"),
     )
 
 

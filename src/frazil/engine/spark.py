@@ -282,6 +282,11 @@ logger.native.level = error
 # What ends the stream of a statement is the connector's failure, or it is tried again.
 logger.stream.name = org.apache.spark.sql.execution.streaming.runtime.MicroBatchExecution
 logger.stream.level = off
+# What fails in a task is the connector's failure or a dead letter, told in one line; traces come with level debug.
+logger.executor.name = org.apache.spark.executor.Executor
+logger.executor.level = off
+logger.tasksets.name = org.apache.spark.scheduler.TaskSetManager
+logger.tasksets.level = off
 # A commit that lost against another and is tried again; the last one that is lost is an error of its own.
 logger.tasks.name = org.apache.iceberg.util.Tasks
 logger.tasks.level = error

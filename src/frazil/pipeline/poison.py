@@ -7,6 +7,7 @@ ours, of the operating system and of the memory say nothing of a record, and go 
 
 from __future__ import annotations
 
+import logging
 import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -33,6 +34,9 @@ _MOST_TEXT = 500
 
 class Unforeseen(Exception):
     """An exception of a step that nothing has foreseen; `table` is empty where the step is that of all tables."""
+
+    level = logging.WARNING
+    """Level of the line which says that the records that raise it are looked for."""
 
     def __init__(self, step: StepName, table: str, cause: BaseException) -> None:
         super().__init__(f"step {step}: {type(cause).__name__}: {cause}")

@@ -41,7 +41,7 @@ def tolerating(
         with closing(read()) as chunks:
             return run(chunks, PoisonPills())
     except Unforeseen as error:
-        logger.warning("%s at %s. The records that raise it are looked for.", error, error.place)
+        logger.log(error.level, "%s at %s. The records that raise it are looked for.", error, error.place)
     search = _Search(read, rehearse)
     search.find()
     try:

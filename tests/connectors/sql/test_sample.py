@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 from collections.abc import Iterator
 from typing import Any
 
@@ -34,7 +35,9 @@ def patched() -> Iterator[pytest.MonkeyPatch]:
         yield patch
 
 
-def test_each_record_is_judged_by_its_rows_and_nothing_is_written(patched: pytest.MonkeyPatch) -> None:
+def test_each_record_is_judged_by_its_rows_and_nothing_is_written(
+    patched: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
     def exploded(row: dict[str, Any]) -> Rows:
         if row["id"] == 3:
             raise failure()
@@ -60,6 +63,9 @@ def test_each_record_is_judged_by_its_rows_and_nothing_is_written(patched: pytes
     ]
     assert found.judged[1] == Judged("t", 0, 1, TABLE, "skipped", "the statement has no row for it")
     assert "DIVIDE_BY_ZERO" in found.judged[3].reason
+    assert [one.getMessage() for one in caplog.records if one.levelno >= logging.WARNING] == [
+        f"topic t, partition 0, offset 3: {found.judged[3].reason}"
+    ]
     assert found.judged[5].reason == "tombstone"
     assert not found.warnings
     assert found.tables[0].rows == [{"id": 1, "text": "a"}, {"id": 2, "text": "a"}]

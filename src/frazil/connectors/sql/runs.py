@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections import defaultdict
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import closing
@@ -32,6 +33,8 @@ from frazil.pipeline.types import Struct
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+logger = logging.getLogger(__name__)
+
 T = TypeVar("T")
 _SEARCH = "search in frazil.sql"
 
@@ -47,8 +50,12 @@ class SparkExecutor(Executor, Protocol):
 class StatementFails(Unforeseen):
     """A statement that fails on the data of a record."""
 
+    level = logging.INFO
+
     def __init__(self, said: str, cause: BaseException) -> None:
         super().__init__("statement", "", cause)
+        self.args = (f"the statement fails on a record: {said}",)
+        logger.debug("the statement of frazil.sql fails on a record: %s", said, exc_info=cause)
         self.said = said
         self.place = "frazil.sql"
         self.kind = type(cause), said.partition("]")[0]
@@ -142,7 +149,11 @@ class StatementRuns:
 
     def search(self, read: Callable[[], Generator[Rows]], failed: StatementFails) -> None:
         """Refuse the records that the statement fails on. Raises TerminalError where it is none of them alone."""
-        self._refused |= self._failing(read, failed)
+        found = self._failing(read, failed)
+        self._refused |= found
+        first = min(found)
+        more = f" and {len(found) - 1:,} more" if len(found) > 1 else ""
+        logger.warning("topic %s, partition %d, offset %d%s: %s", *first, more, found[first][1])
 
     def compute(
         self,
