@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -138,6 +139,22 @@ def test_those_of_records_are_what_a_table_made_of_them_would_have(broker: Broke
     assert columns({**STATEMENT, "frazil.sql.schema": "inferred"}) == {
         "t": "struct<id: long, price: double, who: struct<n: list<long>>>"
     }
+
+
+def test_columns_that_are_text_because_records_differ_are_told(
+    broker: Broker, caplog: pytest.LogCaptureFixture
+) -> None:
+    broker.send("t", [b'{"id": 1, "at": "2026-01-01", "o": {"x": true}}', b'{"id": 2, "at": "later", "o": {"x": [1]}}'])
+    broker.send("t", [b'{"id": "a"}'])
+    with caplog.at_level(logging.INFO):
+        found = columns({**STATEMENT, "name": "c", "frazil.sql.schema": "inferred"})
+    assert found == {"t": "struct<id: string, at: string, o: struct<x: string>>"}
+    told = [one for one in caplog.records if getattr(one, "event", "") == "columns mixed"]
+    because = "of t is STRING, since the newest records have values of several kinds there:"
+    assert [one.getMessage().partition(". ")[0] for one in told] == [
+        f"connector c: column id {because} long in 2, text in 1",
+        f"connector c: column o.x {because} boolean in 1, array in 1",
+    ]
 
 
 def test_those_of_records_are_the_ones_behind_transforms(broker: Broker) -> None:

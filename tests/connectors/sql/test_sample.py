@@ -12,7 +12,7 @@ import pytest
 from frazil.clients import catalog as catalogs
 from frazil.clients.kafka import peek
 from frazil.connectors.sample import Judged
-from frazil.connectors.sql import runs
+from frazil.connectors.sql import found_columns, runs
 from frazil.connectors.sql.config import sql_topic_config
 from frazil.connectors.sql.sample import sample
 from frazil.connectors.sql.sink import SqlSink
@@ -84,3 +84,16 @@ def test_rows_for_a_topic_or_objects_are_shown_as_the_statement_makes_them(patch
     ]
     (table,) = found.tables
     assert table.rows == [{"id": 1, "text": "a"}, {"id": 1, "text": "a"}, {"id": 2, "text": None}]
+
+
+def test_columns_that_are_text_because_records_differ_are_warned_of(patched: pytest.MonkeyPatch) -> None:
+    patched.setattr(runs, "Query", PythonQuery(lambda row: [row]))
+    with memory({TABLE: SIMPLE}) as (broker, catalog):
+        patched.setattr(catalogs, "connect", lambda *_: catalog)
+        broker.send("t", [b'{"id": 1, "text": 1}', b'{"id": 2, "text": "a"}'])
+        for module in (peek, found_columns):
+            patched.setattr(module, "newest_records", lambda *_: broker.records("t"))
+        columns = {"frazil.sql.schema": "inferred", "frazil.sql.columns.t": "id BIGINT, text STRING"}
+        sink = SqlSink({**MINIMAL_SINK, **OF_QUERY, **columns}, Settings({}), Settings({}).bootstrap_servers)
+        (warning,) = sink.sample(2, 2, lambda step: None, SessionExecutor).warnings
+    assert warning.startswith("column text of t is STRING, since the newest records have values of several kinds")

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import logging
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -15,15 +17,20 @@ from frazil.connectors.sql.columns import parse_columns, spark_columns
 from frazil.environment.bootstrap import Bootstrap
 from frazil.errors import ConfigError, NotFound
 from frazil.pipeline.convert import infer
+from frazil.pipeline.convert.data_keys import nodes
 from frazil.pipeline.convert.strict import ConversionError
 from frazil.pipeline.envelope import type_of
 from frazil.pipeline.prepare import prepare
+from frazil.pipeline.results import NewColumns
 from frazil.pipeline.rows import by_partition
 from frazil.pipeline.schemas.converter import RegistryConverter
 from frazil.pipeline.schemas.json_schemas import json_to_connect
 from frazil.pipeline.shaped import decoded
 from frazil.pipeline.task_spec import ANY_COLUMNS
 from frazil.pipeline.types import STRING, Field, List, Map, Scalar, ScalarKind, Struct, Type
+from frazil.text.events import event
+
+logger = logging.getLogger(__name__)
 
 REGISTRY, INFERRED = "registry", "inferred"
 FOUND = (REGISTRY, INFERRED)
@@ -37,6 +44,8 @@ _SAME: Mapping[ScalarKind, ScalarKind] = {
     "timestamptz_ns": "timestamptz",
 }
 """Kinds that Spark has no type for, and those that hold their values; a time of day is its number."""
+_TEXTS = ("string", "date", "time", "timestamp", "timestamptz", "timestamp_ns", "timestamptz_ns", "uuid", "binary")
+"""Kinds of values that are texts in JSON."""
 _FORMATS: Mapping[str, ScalarKind] = {"date-time": "timestamptz", "date": "date"}
 
 
@@ -110,17 +119,46 @@ def newest_columns(config: SinkConfig, topic: str) -> Struct:
 
 def _inferred(config: SinkConfig, table: str, cluster: Bootstrap) -> Struct:
     """Find the columns that the newest records show, as a table that is made of them would have."""
+    shown = _shown(config, table, cluster)
+    found = _for_spark(infer.widened(Struct(()), shown.fields))
+    if not isinstance(found, Struct):
+        names = table if config.topics_regex is None else config.topics_regex
+        raise ConfigError(
+            f"frazil.sql.schema: no record of {names} shows columns yet. Produce some, or set the columns"
+        )
+    for text in _mixed(table, shown):
+        logger.info("connector %s: %s", config.name, text, extra=event("columns mixed", config.name))
+    return found
+
+
+def mixed_columns(config: SinkConfig, table: str, cluster: Bootstrap) -> list[str]:
+    """Tell of the columns that are text because the newest records differ. Raises ServiceUnavailable."""
+    return list(_mixed(table, _shown(config, table, cluster)))
+
+
+def _shown(config: SinkConfig, table: str, cluster: Bootstrap) -> NewColumns:
+    shown = NewColumns()
     topics = topics_of(config, cluster) if config.topics_regex is not None else [table]
-    unknown: list[Mapping[infer.Path, Type]] = []
     for rows in by_partition(newest_records(cluster, topics, _SAMPLED)):
         prepared = prepare(rows, config.transforms, envelope=config.envelope, columns=True)
-        unknown.append(decoded(prepared.values, ANY_COLUMNS).unknown)
-    found = _for_spark(infer.widened(Struct(()), infer.merge_all(unknown)))
-    if not isinstance(found, Struct):
-        raise ConfigError(
-            f"frazil.sql.schema: no record of {', '.join(topics)} shows columns yet. Produce some, or set the columns"
-        )
-    return found
+        found = decoded(prepared.values, ANY_COLUMNS)
+        shown.add(NewColumns(found.unknown, found.seen))
+    return shown
+
+
+def _mixed(table: str, shown: NewColumns) -> Iterator[str]:
+    kinds: dict[infer.Path, Counter[str]] = {}
+    for (path, kind), count in shown.seen.items():
+        kinds.setdefault(path, Counter())["text" if kind in _TEXTS else kind] += count
+    for path, type_ in nodes(infer.typed(shown.fields)):
+        found = kinds.get(path, Counter())
+        if type_ == STRING and len(found) > 1:
+            which = ", ".join(f"{kind} in {count:,}" for kind, count in found.most_common())
+            yield (
+                f"column {'.'.join(path)} of {table} is STRING, since the newest records have values of several kinds "
+                f"there: {which}. Correct the producer, or give the columns with the type that you want in "
+                "frazil.sql.schema, which makes the other records bad ones"
+            )
 
 
 def _for_spark(type_: Type) -> Type | None:

@@ -20,7 +20,7 @@ from frazil.connectors.sink import Concern, Replayer, Sink
 from frazil.connectors.source import task_source, topics_of
 from frazil.connectors.sql.columns import spark_columns
 from frazil.connectors.sql.config import StatementConfig
-from frazil.connectors.sql.found_columns import REGISTRY, newest_columns
+from frazil.connectors.sql.found_columns import INFERRED, REGISTRY, mixed_columns, newest_columns
 from frazil.connectors.sql.row_function import RowFunction
 from frazil.connectors.sql.runs import StatementRuns, scans_of
 from frazil.connectors.sql.sample import Judge
@@ -114,6 +114,8 @@ class StatementSink(Sink):
         say(f"computing the rows of {len(records):,} records")
         found = sample(config, self._own, tables, records, most_rows, executor, self._target_name, self._judge)
         found.columns |= {topic: spark_columns(self._own.columns[topic]) for topic in self._own.found}
+        for topic, source in self._own.found.items():
+            found.warnings += mixed_columns(config, topic, self._bootstrap) if source == INFERRED else ()
         return found
 
     def explain(self, say: Callable[[str], None], on_spark: Callable[[], Executor]) -> Plan:
