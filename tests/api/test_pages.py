@@ -9,6 +9,8 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -17,6 +19,7 @@ import frazil
 from frazil.clients.kafka import offsets as kafka_offsets
 from frazil.clients.kafka import topics as kafka_topics
 from frazil.stack.local import LocalStack
+from tests.engine.session import Session
 from tests.harness import send
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -50,6 +53,14 @@ def test_the_examples_of_the_page_run_one_after_the_other(stack: LocalStack, tmp
     assert "35 rows of 41 records" in done.stdout
     assert "Row(first=1)" in done.stdout
     assert "35 rows with tax, 1 dead letters" in done.stdout
+    assert "[(40,)]" in done.stdout
+    script = ROOT / "docs/examples/orders_per_minute.py"
+    assert f"```python\n{script.read_text()}```" in (ROOT / "docs/python.md").read_text()
+    send(settings.bootstrap_servers, "orders", [b'{"id":40}', b'{"id":41}'])
+    again = subprocess.run(
+        [sys.executable, script], env=dict(settings.env), cwd=tmp_path, capture_output=True, text=True
+    )
+    assert (again.returncode, again.stdout) == (0, "[(42,)]\n"), again.stderr
 
 
 @pytest.mark.stack
@@ -119,6 +130,15 @@ def test_a_connector_is_opened_from_a_file_or_from_keys_and_values(tmp_path: Pat
     (tmp_path / "two.yaml").write_text("name: a\n---\nname: b\n")
     with pytest.raises(frazil.errors.UsageError, match="has several connectors"):
         frazil.open(tmp_path / "two.yaml", env={})
+
+
+def test_what_store_raises_has_no_frames_for_spark_to_print_again_and_again() -> None:
+    sink = frazil.open({"connector.class": "S3Sink", "topics": "t"}, name="c", env={})
+    frame: Any = SimpleNamespace(sparkSession=Session())
+    with pytest.raises(frazil.errors.ConfigError, match="Missing required configuration") as raised:
+        sink.store(frame, 0)
+    assert [frame.name for frame in raised.traceback][1:] == ["store"]
+    assert raised.value.__suppress_context__
 
 
 def test_no_name_is_that_of_a_room() -> None:

@@ -15,7 +15,7 @@ from frazil.connectors.documents import document_of, read_documents
 from frazil.connectors.registry import parsed_with
 from frazil.declare.secrets import hide_secrets
 from frazil.environment.settings import Settings
-from frazil.errors import UsageError
+from frazil.errors import FrazilError, TerminalError, UsageError
 from frazil.pipeline.offsets import Offsets
 
 if TYPE_CHECKING:
@@ -172,10 +172,20 @@ class Connector:
         A batch is one commit, which says that it is there: one that Spark computes again is not stored again. Raises
         UsageError elsewhere than in foreachBatch, and for rows that do not go to a table of a SQL connector.
         """
+        from frazil.engine.failures import classify
         from frazil.engine.jobs import SparkJobs
 
-        with self._opened.hiding() as sink, closing(SparkJobs(frame.sparkSession)) as jobs:
-            return sink.store_batch(frame, batch, jobs.of(self.name))
+        try:
+            with self._opened.hiding() as sink, closing(SparkJobs(frame.sparkSession)) as jobs:
+                try:
+                    return sink.store_batch(frame, batch, jobs.of(self.name))
+                except Exception as error:
+                    found = classify(error)
+                    if type(found) is TerminalError and found is not error:
+                        raise  # nothing of ours has foreseen it
+                    raise found from None
+        except FrazilError as error:
+            raise error.with_traceback(None) from None  # Spark prints it several times, with all frames
 
     def verify(
         self, partition: int | None = None, begin: int | None = None, end: int | None = None
