@@ -14,6 +14,7 @@ import numpy as np
 from frazil.environment.extras import extra
 from frazil.pipeline.schemas.connect import PREFIX, ConnectSchema, ProtobufOptions, SchemaError, UnfitRecord
 from frazil.pipeline.schemas.protobuf_files import message_class, parameters_of
+from frazil.pipeline.schemas.protobuf_sizes import size_check
 from frazil.pipeline.schemas.protobuf_values import WRAPPED, Convert, logical
 
 with extra("protobuf"):
@@ -66,11 +67,14 @@ def protobuf_to_connect(
     """
     schema, convert = _Compiler(options).root(descriptor)
     class_ = message_class(descriptor)  # its methods, since fields of a message may have their names
+    check = size_check(descriptor)
     parse, whole, lacks = class_.FromString, class_.IsInitialized, class_.FindInitializationErrors
 
     def read(data: bytes, start: int) -> Any:
+        own = data[start:]
+        check(own)
         try:
-            message = parse(data[start:])
+            message = parse(own)
             if not whole(message):
                 raise UnfitRecord(f"it lacks {', '.join(lacks(message))}")
             return convert(message)
