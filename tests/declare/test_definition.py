@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import time
+
 import pytest
 
 from frazil.declare.definition import ConfigDef, Key, Type, Value, as_text, parse_value
@@ -152,3 +154,16 @@ def test_warnings_name_keys_without_effect_and_the_nearest_known_key() -> None:
 
 def test_default_values_do_not_warn() -> None:
     assert DEFINITION.parse({"needed": "n"}).warnings == []
+
+
+def test_what_a_key_costs_does_not_grow_with_the_keys() -> None:
+    def seconds(count: int) -> float:
+        definition = ConfigDef([Key(f"k{n}", "STRING", "", default=None, group="g") for n in range(count)])
+        config = {f"unknown{n}": "x" for n in range(count)}
+        started = time.process_time()
+        infos = definition.parse(config).config_infos()
+        assert infos[count - 1]["definition"]["order_in_group"] == count  # type: ignore[index]
+        return time.process_time() - started
+
+    seconds(500)
+    assert seconds(8_000) < 5

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
@@ -20,6 +21,8 @@ Validator = Callable[[Value], str | None]
 
 NULL_VALUE = "Null value can not be supplied as the configuration value."
 HIDDEN = "[hidden]"
+_MOST_HINTS = 100
+"""Unknown keys for which a known one is looked for; it takes as long as there are known ones."""
 COMMON = "Common"
 """Group of the keys that every connector has."""
 
@@ -243,12 +246,14 @@ class ConfigDef:
         parsed = Parsed(self, config)
         for key in self.keys.values():
             parsed.values[key.name] = self._parse_key(key, config, parsed)
+        unknown = 0
         for name, text in config.items():
             if text is None:
                 parsed.fail(name, NULL_VALUE)
             key_or_family = self.find(name)
             if key_or_family is None:
-                parsed.warn(self._unknown(name))
+                unknown += 1
+                parsed.warn(self._unknown(name, hint=unknown <= _MOST_HINTS))
             elif key_or_family.no_effect:
                 parsed.warn(f"{name} has no effect here: {key_or_family.no_effect}")
         return parsed
@@ -279,16 +284,25 @@ class ConfigDef:
             parsed.fail(key.name, text)
         return value
 
-    def _unknown(self, name: str) -> str:
-        known = [*self.keys, *self._aliases, *self.families]
+    def _unknown(self, name: str, *, hint: bool) -> str:
+        known = [*self.keys, *self._aliases, *self.families] if hint else []
         near = nearest(name, known, 0.75)
-        hint = f"; did you mean {near}?" if near else ""
-        return f"{name} is not a key of this connector and has no effect{hint}"
+        meant = f"; did you mean {near}?" if near else ""
+        return f"{name} is not a key of this connector and has no effect{meant}"
+
+    @cached_property
+    def _orders(self) -> dict[str, int]:
+        """Places of keys in their groups, from 1 on."""
+        seen: Counter[str | None] = Counter()
+        found = {}
+        for key in self.keys.values():
+            seen[key.group] += 1
+            found[key.name] = seen[key.group]
+        return found
 
     def describe(self, key: Key) -> dict[str, object]:
         """The ConfigKeyInfo of one key."""
         required = isinstance(key.default, Required)
-        in_group = [other.name for other in self.keys.values() if other.group == key.group]
         return {
             "name": key.name,
             "type": key.type,
@@ -297,7 +311,7 @@ class ConfigDef:
             "importance": key.importance,
             "documentation": key.documentation,
             "group": key.group,
-            "order_in_group": in_group.index(key.name) + 1 if key.group else -1,
+            "order_in_group": self._orders[key.name] if key.group else -1,
             "width": key.width,
             "display_name": key.display_name or key.name,
             "dependents": [],

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import lru_cache
 from typing import Any
 
 import pyarrow as pa
@@ -45,6 +46,7 @@ _MOST_PRECISION = 38
 _KNOWN = f"{', '.join(_TO_SQL.values())}, DECIMAL(p, s), ARRAY<…>, MAP<…, …>, STRUCT<name: …>"
 
 
+@lru_cache(maxsize=64)
 def parse_columns(text: str) -> Struct:
     """Read columns as `id BIGINT NOT NULL, page STRING`. Raises ValueError with the reason."""
     statement = f"CREATE TABLE t (\n{text}\n)"
