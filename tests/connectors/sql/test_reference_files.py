@@ -67,6 +67,38 @@ def test_numbers_that_would_lose_digits_stay_texts(tmp_path: Path) -> None:
     assert list(second.values()) == ["12345", "1", 7, 0.30000000000000004, "9007199254740993"]
 
 
+def test_numbers_of_json_that_would_lose_digits_stay_texts(tmp_path: Path) -> None:
+    file, files = tmp_path / "a.json", ReferenceFiles(tmp_path)
+    odd = (
+        '{"half": 9007199254740993, "big": 12345678901234567890, "long": 9007199254740993, "in": {"n": 1.10}, "f": 1}\n'
+    )
+    replaced(file, odd + '{"half": 0.5, "in": {"n": 9007199254740993}, "f": 0.30000000000000004}\n{"big": null}\n')
+    assert files.read("a").to_pylist() == [
+        {
+            "half": "9007199254740993",
+            "big": "12345678901234567890",
+            "long": 9007199254740993,
+            "in": '{"n": 1.10}',
+            "f": 1,
+        },
+        {"half": "0.5", "big": None, "long": None, "in": '{"n": 9007199254740993}', "f": 0.30000000000000004},
+        {"half": None, "big": None, "long": None, "in": None, "f": None},
+    ]
+    replaced(file, '{"half": 1, "long": 2, "f": 3}\n')
+    assert files.read("a").to_pylist() == [{"half": "1", "big": None, "long": 2, "in": None, "f": 3.0}]
+    replaced(file, '{"f": 9007199254740993}\n')
+    with pytest.raises(ConfigError, match="numbers in f would lose digits as DOUBLE"):
+        files.read("a")
+
+
+def test_a_file_of_json_that_has_texts_alone_is_read_anew(tmp_path: Path) -> None:
+    file, files = tmp_path / "a.jsonl", ReferenceFiles(tmp_path)
+    replaced(file, '{"n": 12345678901234567890}\n')
+    assert files.read("a").to_pylist() == [{"n": "12345678901234567890"}]
+    replaced(file, '{"n": 1}\n{"m": 2}\n')
+    assert files.read("a").to_pylist() == [{"n": "1"}, {"n": None}]
+
+
 @pytest.mark.parametrize(
     ("name", "content"),
     [
