@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import closing
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
+import psycopg
 import pyarrow as pa
 import pytest
-from pyiceberg.types import BooleanType
+from pyiceberg.schema import Schema
+from pyiceberg.types import BinaryType, BooleanType, IntegerType, LongType, NestedField, StringType
 
 from frazil.cdc.compare import Database, compare, tables_of
 from frazil.environment.settings import Settings
@@ -65,6 +68,43 @@ def test_rows_that_differ_are_named_by_their_keys(database: Database, tmp_path: 
 
 
 @pytest.mark.stack
+@pytest.mark.parametrize("output", ["hex", "escape"])
+def test_values_that_python_has_no_time_for(
+    database: Database, postgres: Settings, tmp_path: Path, output: str
+) -> None:
+    access = postgres.postgres_access()
+    with psycopg.connect(**access, autocommit=True) as connection:
+        connection.execute(f"ALTER DATABASE {access['dbname']} SET bytea_output = '{output}'")
+        connection.execute('DROP TABLE IF EXISTS "far.off"')
+        connection.execute(
+            'CREATE TABLE "far.off" (id int PRIMARY KEY, at timestamp, tz timestamptz, day date, clock time, raw bytea)'
+        )
+        connection.execute(
+            """INSERT INTO "far.off" VALUES (1, 'infinity', '-infinity', '10000-01-01', '24:00', '\\xfb00ff5c'),
+            (2, '0044-03-15 12:00:00.5 BC', '2026-11-29 14:00:00.123456+02', '-infinity', '00:02:00', '')"""
+        )
+    schema = Schema(
+        NestedField(1, "id", IntegerType(), required=False),
+        *(NestedField(number, name, LongType(), required=False) for number, name in ((2, "at"), (3, "clock"))),
+        *(NestedField(number, name, StringType(), required=False) for number, name in ((4, "tz"), (5, "day"))),
+        NestedField(6, "raw", BinaryType(), required=False),
+    )
+    rows = [
+        {"id": 1, "at": 9_223_372_036_825_200_000, "tz": "-infinity", "day": "10000-01-01", "clock": 86_400_000_000,
+         "raw": b"\xfb\x00\xff\\"},
+        {"id": 2, "at": -63_517_780_799_500_000, "tz": "2026-11-29T12:00:00.123456Z", "day": "-infinity",
+         "clock": 120_000_000, "raw": b""},
+    ]  # fmt: skip
+    catalog = catalog_with(tmp_path, [])
+    table = catalog.create_table("shop.far", schema=schema)
+    table.append(pa.Table.from_pylist(rows, schema=table.schema().as_arrow()))
+    with closing(Database(access)) as anew:
+        assert anew.has("public", "far.off") and not anew.has("far", "off")
+        found = compare(anew, "public", "far.off", table, quiet)
+    assert (found.other, found.missing, found.surplus, found.rows) == ([], [], [], 2)
+
+
+@pytest.mark.stack
 def test_what_cannot_be_compared(database: Database, postgres: Settings, tmp_path: Path) -> None:
     table = table_of(tmp_path, [])
     with pytest.raises(NotFound, match=r"the database has no table public\.nope"):
@@ -88,4 +128,8 @@ def test_what_cannot_be_compared(database: Database, postgres: Settings, tmp_pat
 def test_tables_are_found_by_the_names_of_topics(
     topics: list[str], names: list[str], expected: dict[str, tuple[str, str]]
 ) -> None:
-    assert tables_of(topics, names) == expected
+    assert {name: sources[0] for name, sources in tables_of(topics, names).items()} == expected
+
+
+def test_a_topic_may_be_of_a_table_with_dots_in_its_name() -> None:
+    assert tables_of(["shop.public.far.off"], ["db.t"]) == {"db.t": [("far", "off"), ("public", "far.off")]}

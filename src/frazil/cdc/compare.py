@@ -101,12 +101,18 @@ class Database:
         self._connection.isolation_level = psycopg.IsolationLevel.REPEATABLE_READ
         self._connection.read_only = True
         self._connection.execute("SET row_security = off")  # which refuses what it would leave out
-        for json_type in ("json", "jsonb"):
-            self._connection.adapters.register_loader(json_type, TextLoader)
+        self._connection.execute("SET DateStyle = 'ISO'")
+        self._connection.execute("SET TimeZone = 'UTC'")
+        for type_ in ("json", "jsonb", "date", "time", "timetz", "timestamp", "timestamptz"):
+            self._connection.adapters.register_loader(type_, TextLoader)  # Python has not all values of times
 
     def close(self) -> None:
         """End the connection."""
         self._connection.close()
+
+    def has(self, schema: str, table: str) -> bool:
+        """Whether there is a table that the user may see."""
+        return bool(self._connection.execute(_COLUMNS, [schema, table]).fetchone())
 
     def is_standby(self) -> bool:
         """Whether the server follows another one."""
@@ -232,18 +238,23 @@ def _name(result: Comparison, shape: Shape, buckets: set[int], ours: Iterator[Ro
         found += [dict(zip(shape.key, key, strict=True)) for key in sorted(keys, key=repr)]
 
 
-def tables_of(topics: Sequence[str], names: Sequence[str]) -> dict[str, tuple[str, str]]:
+def tables_of(topics: Sequence[str], names: Sequence[str]) -> dict[str, list[tuple[str, str]]]:
     """The schema and table of PostgreSQL that each table follows, by the topics `prefix.schema.table`.
 
-    Tables that no topic is named like are left out, unless there is one topic and one table.
+    All that a topic may stand for, as prefix and table may have dots in their names: the shortest name of a table
+    first. Tables that no topic is named like are left out, unless there is one topic and one table.
     """
-    sources = [tuple(topic.split(".")[-2:]) for topic in topics if topic.count(".") >= 2]
+    sources = [topic.split(".") for topic in topics if topic.count(".") >= 2]
     if len(sources) == len(names) == 1:
-        return {names[0]: (sources[0][0], sources[0][1])}
+        return {names[0]: _readings(sources[0])}
     found = {}
     for name in names:
-        last = name.rpartition(".")[2]
-        like = [source for source in sources if source[1].lower() == last.lower()]
+        last = name.rpartition(".")[2].lower()
+        like = [parts for parts in sources if parts[-1].lower() == last]
         if len(like) == 1:
-            found[name] = (like[0][0], like[0][1])
+            found[name] = _readings(like[0])
     return found
+
+
+def _readings(parts: Sequence[str]) -> list[tuple[str, str]]:
+    return [(parts[at], ".".join(parts[at + 1 :])) for at in range(len(parts) - 2, 0, -1)]

@@ -18,6 +18,17 @@ _EPOCH_DAY = date(1970, 1, 1)
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROS = timedelta(microseconds=1)
 _DAY_US = 86_400_000_000
+_DAYS_400 = 146_097
+"""Days of 400 years, after which the calendar is the same."""
+_FAR = re.compile(r"(\d{5,}|\d{4}(?=.* BC))(-\d\d-\d\d)((?: \d\d:\d\d:\d\d(?:\.\d+)?)?)(?:\+00)?( BC)?")
+"""A day, and maybe a time, as PostgreSQL writes those of years that Python does not have."""
+_ENDS = {
+    end // unit: text
+    for end, text in ((9_223_372_036_825_200_000, "infinity"), (-9_223_372_036_832_400_000, "-infinity"))
+    for unit in (1, 1000)
+}
+"""Debezium's numbers for what is later, and earlier, than all times."""
+_FROM_URL_SAFE = str.maketrans("-_", "+/")
 _DAYS = {"Y": Decimal("365.25"), "M": Decimal("30.4375"), "D": Decimal(1)}
 _SECONDS = {"H": Decimal(3600), "M": Decimal(60), "S": Decimal(1)}
 _PART = re.compile(r"(-?[\d.]+)([YMDHS])")
@@ -67,9 +78,17 @@ def _single(value: Any) -> object:
 
 
 def _moment(value: Any, millis: bool | None = None) -> object:
-    """Microseconds since 1970: numbers may be milliseconds, which are small enough to be of our times."""
+    """Microseconds since 1970, or infinity: numbers may be milliseconds, which are small enough to be of our times."""
     if isinstance(value, str):
+        if value.endswith("infinity"):
+            return value
+        found = _FAR.fullmatch(value)
+        if found is not None:
+            near, years = _near(found)
+            return (datetime.fromisoformat(f"{near}{found[3]}+00:00") - _EPOCH) // _MICROS + years * _DAYS_400 * _DAY_US
         value = datetime.fromisoformat(value)
+    elif value in _ENDS:
+        return _ENDS[value]
     if isinstance(value, datetime):
         aware = value if value.tzinfo is not None else value.replace(tzinfo=UTC)
         return (aware - _EPOCH) // _MICROS
@@ -78,12 +97,27 @@ def _moment(value: Any, millis: bool | None = None) -> object:
 
 def _day(value: Any) -> object:
     if isinstance(value, str):
+        if value.endswith("infinity"):
+            return value
+        found = _FAR.fullmatch(value)
+        if found is not None:
+            near, years = _near(found)
+            return (date.fromisoformat(near) - _EPOCH_DAY).days + years * _DAYS_400
         value = date.fromisoformat(value[:10])
     return (value - _EPOCH_DAY).days if isinstance(value, date) else int(value)
 
 
+def _near(found: re.Match[str]) -> tuple[str, int]:
+    """A day of the years that Python has, and how many times 400 years it is before the one of a text."""
+    year = 1 - int(found[1]) if found[4] else int(found[1])
+    times, rest = divmod(year - 2000, 400)
+    return f"{rest + 2000:04}{found[2]}", times
+
+
 def _time(value: Any, millis: bool | None = None) -> object:
     if isinstance(value, str):
+        if value.startswith("24:"):
+            return _DAY_US + int(_time(f"00:{value[3:]}"))  # type: ignore[call-overload]
         value = time.fromisoformat(value)
     if isinstance(value, time):
         micros = ((value.hour * 60 + value.minute) * 60 + value.second) * 1_000_000 + value.microsecond
@@ -106,7 +140,7 @@ def _json(value: Any) -> object:
 
 
 def _bytes(value: Any) -> object:
-    return base64.b64decode(value) if isinstance(value, str) else bytes(value)
+    return base64.b64decode(value.translate(_FROM_URL_SAFE)) if isinstance(value, str) else bytes(value)
 
 
 def _bits(value: Any) -> object:

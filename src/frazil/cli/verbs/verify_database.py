@@ -97,11 +97,12 @@ def compared(
     found: list[Comparison] = []
     with database_errors(), closing(Database(access)) as database:
 
-        def add(config: IcebergSinkConfig, target: TableBranch, source: tuple[str, str]) -> None:
+        def add(config: IcebergSinkConfig, target: TableBranch, sources: Sequence[tuple[str, str]]) -> None:
             mode = config.row_changes.mode_of(target.name) if config.row_changes is not None else ""
             if mode != "append":
                 versions, typed = mode == "history", config.envelope is not None
                 table, branch = target.load(), target.branch
+                source = next((each for each in sources if database.has(*each)), sources[0])
                 found.append(compare(database, *source, table, say, branch=branch, versions=versions, typed=typed))
 
         _each_table(settings, connectors, add)
@@ -121,9 +122,10 @@ def delete_all(
 
     by_target = {one.target: one for one in found}
 
-    def delete(config: IcebergSinkConfig, target: TableBranch, source: tuple[str, str]) -> None:
+    def delete(config: IcebergSinkConfig, target: TableBranch, sources: Sequence[tuple[str, str]]) -> None:
         one = by_target.pop(target.name, None)
         if one is not None:
+            (source,) = (each for each in sources if ".".join(each) == one.source)
             delete_surplus(config, target, access, source, one, say)
 
     with database_errors():
@@ -133,9 +135,9 @@ def delete_all(
 def _each_table(
     settings: Settings,
     connectors: Mapping[str, Mapping[str, str]],
-    do: Callable[[IcebergSinkConfig, TableBranch, tuple[str, str]], None],
+    do: Callable[[IcebergSinkConfig, TableBranch, Sequence[tuple[str, str]]], None],
 ) -> None:
-    """Do something for each table that follows one of the database, given by schema and name."""
+    """Do something for each table that follows one of the database, given by the schemas and names that it may have."""
     from frazil.cdc.compare import tables_of
     from frazil.clients import catalog as catalogs
     from frazil.connectors.connector import open_connector
@@ -150,8 +152,8 @@ def _each_table(
                 continue
             catalog = catalogs.connect(config.catalog_properties, config.catalog_name)
             names: Sequence[str] = config.tables or tables_with_position(catalog, config.name, config.topics)
-            for table, source in tables_of(config.topics, names).items():
-                do(config, table_branch(config, catalog, table), source)
+            for table, sources in tables_of(config.topics, names).items():
+                do(config, table_branch(config, catalog, table), sources)
 
 
 def show_comparisons(found: Sequence[Comparison]) -> None:
