@@ -5,6 +5,7 @@ from typing import Annotated
 
 import typer
 
+from frazil.cli.connect.outcome import tell_failed
 from frazil.cli.connect.session import ContextOption, connect
 from frazil.cli.ui.program import verb
 from frazil.environment.private_file import write_private
@@ -46,7 +47,7 @@ def restore(
 
     One that is there stays as it is. frazil's sinks find their positions in what they have stored, so nothing is lost
     or doubled; a source gets the position of the backup where it has none, unless Kafka is another cluster than it was:
-    then it stays STOPPED. The exit code is 1 when one could not be created.
+    then it stays STOPPED. The exit code is 1 when one could not be created, or has FAILED.
     """
     from frazil.connectors.backup import decoded
     from frazil.connectors.backup import restore as bring_back
@@ -56,11 +57,13 @@ def restore(
     except OSError as error:
         raise UsageError(f"{file} cannot be read: {error.strerror}. Nothing was changed.") from None
     taken = decoded(content, str(file))
-    failed = False
+    failed, there = 0, []
     with connect(context) as client:
         for name, told, done in bring_back(client, taken, dry_run=dry_run):
             typer.echo(f"{name}: {told}" if done else f"frazil: {name}: {told}", err=not done)
-            failed = failed or not done
+            failed += not done
+            there += [name] if done and not dry_run else []
+        failed += tell_failed(client, there, there)
     if dry_run:
         typer.echo("nothing was changed")
     if failed:

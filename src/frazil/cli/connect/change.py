@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from frazil.cli.connect.outcome import tell_failed
 from frazil.cli.connect.session import ContextOption, NamesArgument, RegexOption, chosen, connect, for_each
 from frazil.cli.connect.shown import shown_value
 from frazil.cli.ui.arguments import keys_and_values
@@ -56,28 +57,36 @@ def apply(
 
     A file has one connector or several, as {"name": ..., "config": {...}} or as one flat object; one without a name is
     named after its file. What is as it should be is left alone, and a connector that is in no file too, unless --prune
-    deletes it: last, and only when all else was done. Its tables, topics and position stay.
+    deletes it: last, and only when all else was done. Its tables, topics and position stay. A connector that does not
+    run then is told with its state and the reason; the exit code is 1 when one has FAILED.
     """
     documents = read_documents(files, sys.stdin, name, variables=variables_of(env_file))
     if name is not None and len(documents) > 1:
         raise UsageError(f"--name is for one connector, and the files have {len(documents)}. Nothing was sent.")
     outcomes: Counter[str] = Counter()
-    refused = False
+    refused, dead = False, 0
+    applied: dict[str, str] = {}
     with connect(context) as client:
         for document in documents:
             try:
-                outcomes[_apply(client, document, dry_run)] += 1
+                outcome = _apply(client, document, dry_run)
+                outcomes[outcome] += 1
+                applied[document.name] = outcome
             except FrazilError as error:
                 outcomes["failed"] += 1
                 typer.echo(f"frazil: {document.name} ({document.source}): {error}", err=True)
                 refused |= isinstance(error, ConfigError)
-        if prune and not (outcomes["failed"] or outcomes["refused"]):
+        if not dry_run:
+            changed = [name for name, outcome in applied.items() if outcome != "unchanged"]
+            dead = tell_failed(client, applied, changed)
+        if prune and not (outcomes["failed"] or outcomes["refused"] or dead):
             outcomes["deleted"] += _prune(client, without_file(client, documents), dry_run=dry_run, yes=yes)
     done = ", ".join(f"{count} {outcome}" for outcome, count in outcomes.items() if count)
-    typer.echo(f"{done}; nothing was sent" if dry_run else done)
+    end = "; nothing was sent" if dry_run else f"; {dead} of them FAILED" if dead else ""
+    typer.echo(f"{done}{end}")
     if refused or outcomes["refused"]:
         typer.echo("`validate FILE` names all that is wrong with a configuration.", err=True)
-    if outcomes["failed"] or outcomes["refused"]:
+    if outcomes["failed"] or outcomes["refused"] or dead:
         raise typer.Exit(1)
 
 
@@ -193,7 +202,10 @@ def patch_connector(
                 client.patch_config(name, patch)
             return "\n  ".join(["would be updated; nothing was sent" if dry_run else "updated", *changes])
 
-        for_each(chosen(client, names, regex), patched)
+        def told(done: list[str]) -> int:
+            return 0 if dry_run else tell_failed(client, done, done)
+
+        for_each(chosen(client, names, regex), patched, told)
 
 
 @_delete("connector", _DELETE, "delete connector 'test-.*' -e --yes")

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from frazil.cli.connect.outcome import BEGINNING, FAILED, failure_of, parts_of, tell_failed
 from frazil.cli.connect.session import ContextOption, NamesArgument, RegexOption, chosen, connect, for_each
 from frazil.cli.ui.console import make_console
 from frazil.cli.ui.program import group
@@ -24,8 +25,6 @@ if TYPE_CHECKING:
     from frazil.pipeline.offsets import Offsets, TopicPartition
 
 _POLL_S = 0.5
-_BEGINNING = ("RESTARTING", "UNASSIGNED")
-_FAILED = "FAILED"
 CONNECTOR, TASK = ("connector", "connectors"), ("task", "tasks")
 
 _PAUSE, _RESUME = "pause connector iceberg-sink-apilogs", "resume connector iceberg-sink-apilogs"
@@ -44,7 +43,13 @@ def pause_connector(names: NamesArgument, regex: RegexOption = False, context: C
 @_resume("connector", _RESUME, "resume connector 'iceberg-.*' -e")
 def resume_connector(names: NamesArgument, regex: RegexOption = False, context: ContextOption = None) -> None:
     """Read again from where the connector was."""
-    _each(names, regex, context, lambda client, name: client.resume(name), "resuming")
+    with connect(context) as client:
+
+        def resumed(name: str) -> str:
+            client.resume(name)
+            return "resuming"
+
+        for_each(chosen(client, names, regex), resumed, lambda done: tell_failed(client, done, done))
 
 
 def stop_connectors(names: Sequence[str], regex: bool, context: str | None) -> None:
@@ -59,7 +64,7 @@ def restart_connectors(names: Sequence[str], regex: bool, context: str | None, *
         def restarted(name: str) -> str:
             return "restarting" if client.restart(name, only_failed=only_failed) else "nothing of it has failed"
 
-        for_each(chosen(client, names, regex), restarted)
+        for_each(chosen(client, names, regex), restarted, lambda done: tell_failed(client, done, done))
 
 
 def restart_tasks(names: Sequence[str], context: str | None) -> None:
@@ -76,7 +81,11 @@ def restart_tasks(names: Sequence[str], context: str | None) -> None:
             client.restart_task(*wanted[text])
             return "restarting"
 
-        for_each(wanted, restarted)
+        def told(done: Sequence[str]) -> int:
+            connectors = {wanted[text][0] for text in done}
+            return tell_failed(client, sorted(connectors), connectors)
+
+        for_each(wanted, restarted, told)
 
 
 def _each(
@@ -116,7 +125,7 @@ def wait_connector(
 ) -> None:
     """Wait until connectors and their tasks are in a state, or sinks have stored records.
 
-    `pause`, `resume` and `stop` answer before a connector is in its state. CAUGHT-UP: everything is stored that the
+    `pause` and `stop` answer before a connector is in its state. CAUGHT-UP: everything is stored that the
     topics had when the waiting began. COMMITTED: something more is stored than then, or everything. Both ask Kafka for
     the position of the connector's group. The exit code is 1 when one fails, is not running any more, or is not there
     in time.
@@ -142,7 +151,7 @@ def until_state(client: ConnectClient, name: str, wanted: Goal, deadline: float)
         if _reached(status, wanted):
             return wanted.value
         _check_failure(status)
-        _check_time(name, deadline, " ".join(part["state"] for part in _parts(status)), f"{wanted.value} yet")
+        _check_time(name, deadline, " ".join(part["state"] for part in parts_of(status)), f"{wanted.value} yet")
         time.sleep(_POLL_S)
 
 
@@ -166,7 +175,7 @@ def until_stored(
         say(Records(f"{name} reads", total - sum(left.values()), total))
         status = client.status(name)
         _check_failure(status)
-        begins = [part["state"] for part in _parts(status) if part["state"] in _BEGINNING]
+        begins = [part["state"] for part in parts_of(status) if part["state"] in BEGINNING]
         if not begins and (not left or (wanted is Goal.COMMITTED and left != first)):
             return wanted.value
         state = status["connector"]["state"]
@@ -184,14 +193,10 @@ def _left(ends: Offsets, reached: Mapping[TopicPartition, Behind]) -> Offsets:
     return {key: count for key, count in left.items() if count > 0}
 
 
-def _parts(status: dict[str, Any]) -> list[dict[str, Any]]:
-    return [status["connector"], *status["tasks"]]
-
-
 def _check_failure(status: dict[str, Any]) -> None:
-    failure = next((part for part in _parts(status) if part["state"] == _FAILED), None)
+    failure = failure_of(status)
     if failure is not None:
-        raise TerminalError(f"it is {_FAILED}: {failure.get('trace', '').partition(chr(10))[0]}")
+        raise TerminalError(f"it is {FAILED}: {failure}")
 
 
 def _check_time(name: str, deadline: float, now: str, wanted: str) -> None:

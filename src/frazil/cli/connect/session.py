@@ -80,12 +80,15 @@ def chosen(client: ConnectClient, names: Sequence[str], regex: bool) -> list[str
     return found
 
 
-def for_each(names: Iterable[str], action: Callable[[str], str]) -> None:
+def for_each(
+    names: Iterable[str], action: Callable[[str], str], then: Callable[[list[str]], int] = lambda done: 0
+) -> None:
     """Carry out an action on each connector, with a line for each; the failure of one does not keep the others.
 
-    Ends the program with exit code 1 when any has failed.
+    `then` looks at those that it was done to, and tells how many have failed after all. Ends the program with exit code
+    1 when any has failed.
     """
-    failed = 0
+    failed, succeeded = 0, []
     for name in names:
         try:
             done = action(name)
@@ -94,5 +97,7 @@ def for_each(names: Iterable[str], action: Callable[[str], str]) -> None:
             print(f"frazil: {name}: {error}", file=sys.stderr)
         else:
             typer.echo(f"{name}: {done}")
+            succeeded.append(name)
+    failed += then(succeeded)
     if failed:
         raise typer.Exit(1)

@@ -197,12 +197,17 @@ def init(
     Also the warehouse and the namespace of the tables, and the catalog on the Trino server at TRINO_URL when that is
     set. What is there already is left as it is.
     """
+    from frazil.cli.connect.outcome import tell_failed
+    from frazil.clients.connect import ConnectClient
     from frazil.minio.deployment.deploy import Step, deploy, deploy_aggregates
 
     outcomes: Counter[str] = Counter()
+    connectors: dict[str, str] = {}
 
     def report(step: Step) -> None:
         outcomes[step.outcome] += 1
+        if step.what == "connector":
+            connectors[step.name] = step.outcome
         typer.echo(f"{step.what:<10} {step.name:<28} {step.outcome}")
 
     settings = Settings.load()
@@ -213,7 +218,13 @@ def init(
         from frazil.clients.trino import create_catalog
 
         report(Step("catalog", f"{settings.sql_catalog} (Trino)", "created" if create_catalog(settings) else "exists"))
-    typer.echo("Ready: " + ", ".join(f"{n} {outcome}" for outcome, n in outcomes.items()))
+    with ConnectClient(settings.connect_access) as client:
+        changed = [name for name, outcome in connectors.items() if outcome != "exists"]
+        failed = tell_failed(client, connectors, changed)
+    told = ", ".join(f"{n} {outcome}" for outcome, n in outcomes.items())
+    typer.echo(f"{counted(failed, 'connector')} FAILED: {told}" if failed else f"Ready: {told}")
+    if failed:
+        raise typer.Exit(1)
 
 
 def _kinds_of_topic(settings: Settings, topic: str | None) -> list[TableKind]:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from frazil.cli.connect.outcome import failure_of
 from frazil.cli.ui.console import make_console
 from frazil.cli.ui.program import PROGRAM, verb
 from frazil.cli.ui.progress import progress, titled
@@ -148,10 +149,9 @@ def behind(settings: Settings, client: ConnectClient) -> dict[str, int]:
     lags = {}
     for name, config in connectors(settings).items():
         status = client.status(name)
-        for part in (status["connector"], *status["tasks"]):
-            if part["state"] == "FAILED":
-                reason = part.get("trace", "").partition("\n")[0]
-                raise TerminalError(f"connector {name} FAILED: {reason}. Its records are still in Kafka.")
+        failure = failure_of(status)
+        if failure is not None:
+            raise TerminalError(f"connector {name} FAILED: {failure.rstrip('.')}. Its records are still in Kafka.")
         state = status["connector"]["state"]
         if state in ("PAUSED", "STOPPED"):
             raise TerminalError(

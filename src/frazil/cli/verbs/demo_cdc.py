@@ -6,6 +6,7 @@ import time
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
+from frazil.cli.connect.outcome import failure_of
 from frazil.cli.ui.console import make_console
 from frazil.cli.ui.program import PROGRAM
 from frazil.cli.ui.progress import Records, progress, titled
@@ -197,9 +198,9 @@ def _runs(client: ConnectClient, wanted: Mapping[str, object]) -> bool:
             status = client.status(name)
         except NotFound:
             return False
-        for part in (status["connector"], *status["tasks"]):
-            if part["state"] == "FAILED":
-                raise TerminalError(f"connector {name} FAILED: {part.get('trace', '').partition(chr(10))[0]}")
+        failure = failure_of(status)
+        if failure is not None:
+            raise TerminalError(f"connector {name} FAILED: {failure}")
         if not status["tasks"] or any(task["state"] != "RUNNING" for task in status["tasks"]):
             return False
     return True
