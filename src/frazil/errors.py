@@ -11,6 +11,7 @@ FrazilError
 │   └── CommitStateUnknown    the catalog did not say whether the commit was applied
 └── TerminalError             trying again changes nothing
     ├── UsageError            a wrong argument on the command line
+    │   └── NotComparable     what a connector stores cannot be compared with its topics
     ├── ConfigError           a wrong key or value in a connector, an environment variable or a file
     ├── StackError            a part of the embedded stack cannot run
     │   ├── PortTaken
@@ -69,6 +70,10 @@ class TerminalError(FrazilError):
 
 class UsageError(TerminalError):
     """A wrong argument on the command line; exit code 2."""
+
+
+class NotComparable(UsageError):
+    """A connector is of a kind whose records cannot be compared with what it stores; nothing was compared."""
 
 
 class ConfigError(TerminalError):

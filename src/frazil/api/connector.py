@@ -192,8 +192,8 @@ class Connector:
     ) -> list[RangeCheck]:
         """Compare the topics with what is stored of them; each result tells whether it is `complete`.
 
-        Only a partition, or offsets from `begin` to below `end`, where that is given. Raises UsageError for what cannot
-        be compared.
+        Only a partition, or offsets from `begin` to below `end`, where that is given. Raises NotComparable for what
+        cannot be compared.
         """
         from frazil.connectors.checks.compare import Limits
 

@@ -17,7 +17,7 @@ from frazil.connectors.breakers import Breakers
 from frazil.connectors.keys.maintenance import MaintenanceConfig
 from frazil.connectors.keys.sink_config import SinkConfig
 from frazil.connectors.positions import Changes
-from frazil.errors import ConfigError, UsageError
+from frazil.errors import ConfigError, NotComparable, UsageError
 from frazil.pipeline.executor import Executor
 from frazil.pipeline.letters.letter import Letter
 from frazil.pipeline.offsets import Offsets, TopicPartition
@@ -276,9 +276,9 @@ class Sink(ABC):
     def verify(self, limits: Limits, progress: Progress) -> list[RangeCheck]:
         """Compare the topics, up to the stored position, with what is stored of them.
 
-        Raises UsageError for what cannot be compared, NotFound or ServiceUnavailable.
+        Raises NotComparable, UsageError for limits that are not for this sink, NotFound or ServiceUnavailable.
         """
-        raise UsageError(f"what {self.name} stores cannot be compared with its topics")
+        raise NotComparable(f"what {self.name} stores cannot be compared with its topics")
 
     def replayer(self, queues: Sequence[Queue], *, dry_run: bool) -> Replayer:
         """Make what stores dead letters of the queues after all; with `dry_run` it only tells their outcomes.

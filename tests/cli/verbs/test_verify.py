@@ -12,7 +12,7 @@ from frazil.cli.main import app
 from frazil.cli.ui.letter_connectors import Connectors
 from frazil.cli.verbs import verify
 from frazil.connectors.checks.result import RangeCheck
-from frazil.errors import ServiceUnavailable, UsageError
+from frazil.errors import ConfigError, ServiceUnavailable, UsageError
 
 
 def test_what_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
@@ -30,6 +30,10 @@ def test_what_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
     assert "c: doubled of t-1: offsets 3\n" in text
     assert "c: 2 records of s3://b are none of the topic" in text
     assert "c: why" in text
+    assert "exactly once" not in text
+    verify.show({"c": [RangeCheck("db.t", "t", None, 0, 0, notes=["table db.t does not exist"])]})
+    text = capsys.readouterr().out
+    assert "c: table db.t does not exist\nThere was no record to compare" in text
     assert "exactly once" not in text
     verify.show({"c": [good]}, {"d": ServiceUnavailable("no answer")})
     text = capsys.readouterr().out
@@ -61,7 +65,24 @@ def test_a_sink_of_a_kind_that_cannot_be_compared_is_no_failure(
     assert "exactly once" not in result.stdout
     [body] = json.loads(CliRunner().invoke(app, ["verify", "-o", "json"]).stdout)
     assert (body["connector"], body["complete"]) == ("changes", None)
-    assert isinstance(CliRunner().invoke(app, ["verify", "changes"]).exception, UsageError)
+    named = CliRunner().invoke(app, ["verify", "changes"])
+    assert (named.exit_code, named.stdout) == (0, result.stdout)
+    limited = CliRunner().invoke(app, ["verify", "changes", "--partition", "0", "--against", "postgres://"])
+    assert isinstance(limited.exception, UsageError)
+
+
+@pytest.mark.parametrize("names", [[], ["apart"]])
+def test_a_sink_that_cannot_be_compared_now_is_a_failure_however_it_is_named(
+    monkeypatch: pytest.MonkeyPatch, names: list[str]
+) -> None:
+    def refused(*arguments: object) -> list[RangeCheck]:
+        raise ConfigError("bucket b is not there")
+
+    sink = {"connector.class": "IcebergSink", "topics": "t", "iceberg.tables": "db.t"}
+    monkeypatch.setattr(Connectors, "known", lambda settings: Connectors({"apart": sink}))
+    monkeypatch.setattr(verify, "_verified", refused)
+    result = CliRunner().invoke(app, ["verify", *names])
+    assert (result.exit_code, result.stdout) == (1, "apart could not be compared: bucket b is not there\n")
 
 
 def test_wrong_usage(tmp_path: Path) -> None:

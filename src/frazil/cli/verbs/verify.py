@@ -18,7 +18,7 @@ from frazil.cli.ui.progress import Records, progress
 from frazil.cli.ui.table_access import YesOption
 from frazil.cli.verbs.verify_database import compare_with_database
 from frazil.environment.settings import Settings
-from frazil.errors import FrazilError, UsageError
+from frazil.errors import FrazilError, NotComparable, UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -61,7 +61,8 @@ def verify(
     Each record up to the connector's position has to be stored once and as it is in the topic, or to have a dead
     letter, or to be one that the connector leaves out. Records, objects and rows are read anew and nothing is written.
     The exit code is 1 when a record is missing, doubled or another one than in the topic, and when a connector cannot
-    be compared now. One of a kind that never can, as one that changes rows, is named as not comparable.
+    be compared now. One of a kind that never can, as one that changes rows, is named as not comparable and is no
+    failure, also when it is the only one.
 
     With --against the tables of connectors that follow a PostgreSQL are compared with it, row by row by the primary
     key: run it when nothing changes there and the lag is 0. What the address leaves out is that of AWS_RDS_…, as in
@@ -89,19 +90,19 @@ def verify(
             try:
                 checks[name] = _verified(settings, name, one, Limits(partition, begin, end), say)
             except FrazilError as error:
-                if len(chosen) == 1 and (connectors or config or not isinstance(error, UsageError)):
+                if isinstance(error, UsageError) and not isinstance(error, NotComparable):
                     raise
                 failed[name] = error
     if output is not Output.TABLE:
         bodies = [_body(name, one) for name, found in checks.items() for one in found]
         bodies += [
-            {"connector": name, "error": str(error), "complete": None if isinstance(error, UsageError) else False}
+            {"connector": name, "error": str(error), "complete": None if isinstance(error, NotComparable) else False}
             for name, error in failed.items()
         ]
         typer.echo(as_text(bodies, output))
     else:
         show(checks, failed)
-    unknown = [error for error in failed.values() if not isinstance(error, UsageError)]
+    unknown = [error for error in failed.values() if not isinstance(error, NotComparable)]
     if unknown or not all(one.complete for found in checks.values() for one in found):
         raise typer.Exit(1)
 
@@ -151,12 +152,13 @@ def show(checks: Mapping[str, Sequence[RangeCheck]], failed: Mapping[str, Frazil
     console = make_console()
     lines = [(name, one) for name, found in checks.items() for one in found]
     numbers = ("RECORDS", "STORED", "DEAD", "SKIPPED", "MISSING", "DOUBLED", "OTHER")
-    show_table(
-        ("CONNECTOR", "TOPIC", "OFFSETS", *numbers, "CHECKSUM"),
-        [_row(name, one) for name, one in lines],
-        numbers=numbers,
-        red=[index for index, (_, one) in enumerate(lines) if not one.complete],
-    )
+    if lines:
+        show_table(
+            ("CONNECTOR", "TOPIC", "OFFSETS", *numbers, "CHECKSUM"),
+            [_row(name, one) for name, one in lines],
+            numbers=numbers,
+            red=[index for index, (_, one) in enumerate(lines) if not one.complete],
+        )
     for name, one in lines:
         for what, offsets in (("missing", one.missing), ("doubled", one.doubled)):
             if offsets:
@@ -167,11 +169,15 @@ def show(checks: Mapping[str, Sequence[RangeCheck]], failed: Mapping[str, Frazil
         for note in one.notes:
             console.print(f"{name}: {note}", soft_wrap=True)
     for name, error in failed.items():
-        if isinstance(error, UsageError):
+        if isinstance(error, NotComparable):
             console.print(f"{name} is not comparable: {error}", soft_wrap=True)
         else:
             console.print(f"{name} could not be compared: {error}", style="red", soft_wrap=True)
-    if lines and not failed and all(one.complete for _, one in lines):
+    if not lines or failed or not all(one.complete for _, one in lines):
+        return
+    if not any(one.read for _, one in lines):
+        console.print("There was no record to compare: nothing has come yet that these connectors have read.")
+    else:
         console.print(
             "Each record that was compared is stored exactly once, is a dead letter, or is left out by its connector."
         )

@@ -82,12 +82,13 @@ def compare(
 ) -> list[RangeCheck]:
     """Compare a connector's records up to its stored position; nothing is written.
 
-    `position` gets the first offset of each partition, and tells the next offsets as they are stored. Raises UsageError
-    for what cannot be compared, NotFound, ServiceUnavailable.
+    `position` gets the first offset of each partition, and tells the next offsets as they are stored; nothing is stored
+    of a partition without one. Raises NotComparable, NotFound, ServiceUnavailable.
     """
     topics = topics_of(config, bootstrap)
     first = kafka_offsets.begin_offsets(bootstrap, topics)
-    begin, end = limits.cut(first, {key: at for key, at in position(first).items() if key in first})
+    reached = position(first)
+    begin, end = limits.cut(first, {key: reached.get(key, at) for key, at in first.items()})
     queue = queue_of(config, bootstrap, connector_class)
     dead = () if queue is None else queue.written(topics)
     part = Part(begin, end, frozenset(refusal[:3] for refusal in dead), limits)

@@ -117,7 +117,7 @@ class IcebergSink(Sink):
             self._class,
             limits,
             progress,
-            position=lambda first: table_floor(config, self._bootstrap),
+            position=lambda first: table_floor(config, self._bootstrap, first),
             check=lambda part: TableCheck(config, part),
         )
 

@@ -26,7 +26,7 @@ from frazil.connectors.objects.prepare import Preparer
 from frazil.connectors.objects.provenance import MEMBER
 from frazil.connectors.objects.records import Records
 from frazil.declare.converters import JSON_CONVERTER
-from frazil.errors import UsageError
+from frazil.errors import NotComparable
 from frazil.pipeline.rows import Rows
 
 
@@ -83,12 +83,12 @@ class ObjectCheck(Judged):
     """Compares records with the objects of a bucket; see `RangeCheck` for what it finds."""
 
     def __init__(self, config: ObjectSinkConfig, part: Part, store: ObjectReader) -> None:
-        """Raises UsageError for a connector whose records cannot be told apart.
+        """Raises NotComparable for a connector whose records cannot be told apart.
 
         A part that ends where the connector stands has all records of the objects that begin in it.
         """
         if config.format.kind == "bytes":
-            raise UsageError(
+            raise NotComparable(
                 f"connector {config.name} stores bytes, whose records cannot be told apart. Nothing was compared; "
                 "count them with tools that know their format."
             )
@@ -109,7 +109,7 @@ class ObjectCheck(Judged):
         self._renamed = 0
         partitioning = config.partitioning
         if self._has_rows and partitioning.duration_ms > 0 and partitioning.extractor == "Wallclock":
-            raise UsageError(
+            raise NotComparable(
                 f"connector {config.name} divides files with columns by the wall clock, so what belongs in which "
                 "cannot be told afterwards. Nothing was compared."
             )

@@ -29,7 +29,7 @@ from frazil.connectors.sql.statement import METADATA
 from frazil.connectors.typed_records import TypedRecords
 from frazil.environment.bootstrap import Bootstrap
 from frazil.environment.settings import Settings
-from frazil.errors import ConfigError, FrazilError, NotFound, UsageError
+from frazil.errors import ConfigError, FrazilError, NotComparable, NotFound, UsageError
 from frazil.pipeline.executor import Executor
 from frazil.pipeline.letters.log import Queue
 from frazil.pipeline.source import divided
@@ -157,7 +157,7 @@ class StatementSink(Sink):
 
     def verify(self, limits: Limits, progress: Progress) -> list[RangeCheck]:
         """See `Sink`."""
-        raise UsageError(
+        raise NotComparable(
             f"rows of {self.name} are those of its statement, which differ from its records; nothing was compared"
         )
 

@@ -21,6 +21,7 @@ from frazil.connectors.iceberg.config.iceberg_sink import iceberg_sink_config
 from frazil.connectors.iceberg.table.commit import Commit, TableBranch
 from frazil.connectors.iceberg.tools.verify import TableCheck, table_floor
 from frazil.connectors.positions import KafkaIdentity
+from frazil.errors import NotFound
 from frazil.pipeline.rows import rows_of
 from frazil.stack.local import LocalStack
 from tests.connectors.iceberg.conftest import MakeTable
@@ -122,13 +123,13 @@ def test_rows_that_kafka_connects_sink_has_stored_before_a_take_over(stack: Loca
     case = Case(stack, make_table(SCHEMA), RECORDS)
     config = iceberg_sink_config(case.keys)
     case.append(*ROWS, summary={config.connect_sink.properties[-1]: '{"0":7}'})
-    assert table_floor(config, case.bootstrap) == {}
+    assert table_floor(config, case.bootstrap, case.end) == {}
     case.end = {(case.topic, 0): 0}
     found = case.check()
     assert (found.complete, found.foreign, found.unknown) == (True, 0, 4)
     assert "Kafka Connect's sink has stored were not compared" in found.notes[0]
     kafka_groups.set_group_offsets(case.bootstrap, config.group_id, {(case.topic, 0): 5})
-    case.end = table_floor(config, case.bootstrap)
+    case.end = table_floor(config, case.bootstrap, case.end)
     found = case.check()
     assert (found.complete, found.stored, found.expected_sum == found.stored_sum) == (True, 4, True)
 
@@ -137,4 +138,45 @@ def test_the_floor(case: Case) -> None:
     target = TableBranch(case.table.catalog, case.name, "main")
     now = target.load()
     target.commit(now, target.floor(now, case.topic), Commit(case.topic, [], case.end, case.end, KafkaIdentity(), None))
-    assert table_floor(iceberg_sink_config(case.keys), case.bootstrap) == case.end
+    assert table_floor(iceberg_sink_config(case.keys), case.bootstrap, case.end) == case.end
+
+
+@pytest.fixture
+def absent(stack: LocalStack, make_table: MakeTable) -> Case:
+    """A connector that makes its table when a record needs it, and whose table is not there."""
+    case = Case(stack, make_table(SCHEMA), [*RECORDS, b"{}", b"no json"])
+    case.name += "_absent"
+    case.keys |= {"iceberg.tables": case.name, "iceberg.tables.auto-create-enabled": "true"}
+    return case
+
+
+def test_a_table_that_no_record_has_needed_is_none_that_is_missing(absent: Case) -> None:
+    config = iceberg_sink_config(absent.keys)
+    assert table_floor(config, absent.bootstrap, absent.end) == {}
+    absent.end = {(absent.topic, 0): 0}
+    found = absent.check()
+    assert (found.complete, found.read, found.notes) == (
+        True,
+        0,
+        [f"table {absent.name} does not exist; it is made when a record needs it"],
+    )
+    kafka_groups.set_group_offsets(absent.bootstrap, config.group_id, {(absent.topic, 0): 7})
+    absent.end = table_floor(config, absent.bootstrap, absent.end)
+    assert absent.end == {(absent.topic, 0): 7}
+    found = absent.check(dead=[0, 1, 2, 4, 5, 6])
+    assert (found.complete, found.read, found.dead, found.skipped) == (True, 7, 6, 1)
+
+
+def test_rows_of_a_table_that_is_gone_are_missing(absent: Case) -> None:
+    found = absent.check(dead=[5, 6])
+    assert (found.missing, found.complete, found.skipped) == ([0, 1, 2, 4], False, 1)
+    assert found.expected_sum != found.stored_sum
+    found = absent.check(dead=[0, 1, 2, 4])
+    assert found.missing == [5, 6]
+    assert "there is no dead letter for it" in found.notes[-1]
+
+
+def test_a_table_that_the_connector_does_not_make_has_to_be_there(absent: Case) -> None:
+    absent.keys["iceberg.tables.auto-create-enabled"] = "false"
+    with pytest.raises(NotFound, match="does not exist"):
+        absent.check()

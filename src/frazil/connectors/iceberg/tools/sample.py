@@ -8,12 +8,11 @@ from pyiceberg.types import NestedField
 
 from frazil.clients import catalog as catalogs
 from frazil.connectors.iceberg.config.iceberg_sink import IcebergSinkConfig
-from frazil.connectors.iceberg.table.column_limits import admit, widen
-from frazil.connectors.iceberg.table.create import EMPTY, creation_of, new_table
+from frazil.connectors.iceberg.table.column_limits import widen
+from frazil.connectors.iceberg.table.create import EMPTY
 from frazil.connectors.iceberg.table.schema import struct_of
 from frazil.connectors.iceberg.table.without_effect import without_effect
-from frazil.connectors.iceberg.table.writers import decode_spec, discovery
-from frazil.connectors.iceberg.tools.trial import Trial, decode_of, table_branch, tried
+from frazil.connectors.iceberg.tools.trial import Trial, decode_of, made_of, table_branch, tried
 from frazil.connectors.sample import Judged, Sample, TableSample, Verdict
 from frazil.errors import NotFound
 from frazil.pipeline.computed import Computed
@@ -104,16 +103,14 @@ class _Sampler:
 
     def _decode_new(self, table: TableSample, records: Sequence[Rows]) -> DecodeSpec:
         """Make the decoding of a table that would be made of these records."""
-        result = self._result(table.name, discovery(self._config), records)
-        admitted = admit(self._config, None, result.unknown, result.seen)
-        if not admitted.fields:
+        new = made_of(self._config, table.name, records, self._computed)
+        if new is None:
             table.problem = EMPTY
             return ANY_COLUMNS
-        schema, _ = new_table(table.name, admitted.fields, creation_of(self._config, table.name, result.key_fields))
         table.problem = "the table does not exist and would be created"
-        table.warnings += admitted.warnings
-        table.changes = _changes(Schema(), schema)
-        return decode_spec(self._config, schema, admitted.refusal)
+        table.warnings += new.warnings
+        table.changes = _changes(Schema(), new.schema)
+        return new.decode
 
     def _result(self, name: str, decode: DecodeSpec, records: Sequence[Rows]) -> TableResult:
         return tried(self._config, {name: decode}, records, computed=self._computed).results[name]

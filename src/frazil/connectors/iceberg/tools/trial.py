@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any
@@ -13,9 +13,11 @@ from pyiceberg.schema import Schema
 from pyiceberg.table import Table
 
 from frazil.connectors.iceberg.config.iceberg_sink import IcebergSinkConfig
+from frazil.connectors.iceberg.table.column_limits import admit
 from frazil.connectors.iceberg.table.commit import TableBranch
+from frazil.connectors.iceberg.table.create import creation_of, new_table
 from frazil.connectors.iceberg.table.schema import mapping_of
-from frazil.connectors.iceberg.table.writers import decode_spec
+from frazil.connectors.iceberg.table.writers import decode_spec, discovery
 from frazil.pipeline.computed import Computed
 from frazil.pipeline.convert.decode import DecodeSpec
 from frazil.pipeline.results import TableResult
@@ -87,6 +89,27 @@ def tried(
 def table_branch(config: IcebergSinkConfig, catalog: Catalog, name: str) -> TableBranch:
     """The branch of a table that a connector writes to."""
     return TableBranch(catalog, name, config.branch_of(name), config.connect_sink.properties)
+
+
+@dataclass(frozen=True)
+class NewTable:
+    """Schema of a table that records would make, the decoding of its rows, and what it would not have of them."""
+
+    schema: Schema
+    decode: DecodeSpec
+    warnings: Sequence[str]
+
+
+def made_of(
+    config: IcebergSinkConfig, name: str, records: Iterable[Rows], computed: Computed | None = None
+) -> NewTable | None:
+    """The table that would be made of these records; None when they show no column."""
+    result = tried(config, {name: discovery(config)}, records, computed=computed).results[name]
+    admitted = admit(config, None, result.unknown, result.seen)
+    if not admitted.fields:
+        return None
+    schema, _ = new_table(name, admitted.fields, creation_of(config, name, result.key_fields))
+    return NewTable(schema, decode_spec(config, schema, admitted.refusal), admitted.warnings)
 
 
 def decode_of(
