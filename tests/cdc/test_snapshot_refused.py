@@ -52,7 +52,7 @@ def test_what_would_not_be_exact_is_refused_before_anything_is_written(
 
 def test_a_connector_of_the_worker_whose_password_is_hidden_has_to_be_a_file(monkeypatch: pytest.MonkeyPatch) -> None:
     known = Connectors({"shop": {"database.password": HIDDEN, "database.user": "ann"}})
-    monkeypatch.setattr(Connectors, "known", lambda settings: known)
+    monkeypatch.setattr(Connectors, "known", lambda settings, names: known)
     refused = CliRunner().invoke(app, ["snapshot", "shop", "tables"])
     assert isinstance(refused.exception, UsageError)
     assert "the worker hides database.password of shop: give its file" in str(refused.exception)

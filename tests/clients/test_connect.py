@@ -96,3 +96,16 @@ def test_a_list_of_connectors_must_be_a_list() -> None:
     refused = pytest.raises(TerminalError, match="not that of a Kafka Connect worker")
     with answering(200, b"{}") as url, ConnectClient(url) as client, refused:
         client.connectors()
+
+
+def test_a_worker_that_starts_is_waited_for_where_that_can_be_told() -> None:
+    answers = [(503, b'{"message":"Worker is still starting up."}')] * 2 + [(200, b'{"name":"x"}')]
+
+    class Starting(Handler):
+        def do_GET(self) -> None:
+            self.answer(*answers.pop(0))
+
+    told: list[str] = []
+    with served(Starting) as url, ConnectClient(url, told.append) as client:
+        assert client.info("x") == {"name": "x"}
+    assert told == [f"waiting for the worker at {url}: Worker is still starting up."]

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import ssl
-from collections.abc import Iterable, Mapping, Sequence
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, unquote
 
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 
 _TIMEOUT = httpx.Timeout(95.0, connect=5.0)
 """A worker ends a request itself after 90 s."""
+_STARTING_S, _AGAIN_S = 90.0, 0.5
 _EXISTS = "already exists"
 _LIKE_PLUGINS = 0.8
 """More than of other names: many end in the same word."""
@@ -39,7 +41,9 @@ class ConnectClient:
     messages carry the worker's own text.
     """
 
-    def __init__(self, access: ConnectAccess | str) -> None:
+    def __init__(self, access: ConnectAccess | str, say: Callable[[str], None] | None = None) -> None:
+        """With `say`, which is told once, calls wait up to 90 s for a worker that is starting."""
+        self._say, self._told = say, False
         self._access = access if isinstance(access, ConnectAccess) else ConnectAccess(access.rstrip("/"))
         self._url = self._access.url
         auth = (self._access.user, self._access.password) if self._access.user else None
@@ -207,7 +211,7 @@ class ConnectClient:
 
     def _call(self, method: str, path: str, body: Mapping[str, Any] | None = None) -> httpx.Response:
         try:
-            response = self._http.request(method, path, json=body)
+            response = self._answer(method, path, body)
         except httpx.HTTPError as error:
             kind = StackUnavailable if self._access.embedded else ServiceUnavailable
             raise kind(
@@ -221,6 +225,19 @@ class ConnectClient:
             meant = self._meant(path)
             text = f"{text.rstrip('.')}; did you mean {meant}?" if meant else text
         raise self._failure(response, text)
+
+    def _answer(self, method: str, path: str, body: Mapping[str, Any] | None) -> httpx.Response:
+        """The answer of the worker; 503, as while it starts, means that nothing was done."""
+        deadline = time.monotonic() + _STARTING_S
+        while True:
+            response = self._http.request(method, path, json=body)
+            is_starting = response.status_code == httpx.codes.SERVICE_UNAVAILABLE
+            if not is_starting or self._say is None or time.monotonic() >= deadline:
+                return response
+            if not self._told:
+                self._say(f"waiting for the worker at {self._url}: {_message(response)}")
+                self._told = True
+            time.sleep(_AGAIN_S)
 
     def _meant(self, path: str) -> str:
         """The connector or plugin that was probably meant by a path; empty when none is near."""

@@ -58,7 +58,7 @@ def test_a_sink_of_a_kind_that_cannot_be_compared_is_no_failure(
         "iceberg.catalog.uri": "http://127.0.0.1:9",
         **keys,
     }
-    monkeypatch.setattr(Connectors, "known", lambda settings: Connectors({"changes": sink}))
+    monkeypatch.setattr(Connectors, "known", lambda settings, names: Connectors({"changes": sink}))
     result = CliRunner().invoke(app, ["verify"])
     assert (result.exit_code, result.exception) == (0, None)
     assert "changes is not comparable: connector changes " in result.stdout
@@ -79,7 +79,7 @@ def test_a_sink_that_cannot_be_compared_now_is_a_failure_however_it_is_named(
         raise ConfigError("bucket b is not there")
 
     sink = {"connector.class": "IcebergSink", "topics": "t", "iceberg.tables": "db.t"}
-    monkeypatch.setattr(Connectors, "known", lambda settings: Connectors({"apart": sink}))
+    monkeypatch.setattr(Connectors, "known", lambda settings, names: Connectors({"apart": sink}))
     monkeypatch.setattr(verify, "_verified", refused)
     result = CliRunner().invoke(app, ["verify", *names])
     assert (result.exit_code, result.stdout) == (1, "apart could not be compared: bucket b is not there\n")

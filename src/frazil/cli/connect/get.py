@@ -53,10 +53,7 @@ def connectors(
 ) -> None:
     """List connectors with their states."""
     with connect(context) as client:
-        found = client.expanded()
-        if names:
-            wanted = chosen(client, names, regex)
-            found = {name: found[name] if name in found else _one(client, name) for name in wanted}
+        found = {name: _one(client, name) for name in chosen(client, names, regex)} if names else client.expanded()
     rows = []
     for name, entry in sorted(found.items()):
         status = entry["status"]

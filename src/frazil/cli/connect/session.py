@@ -60,7 +60,12 @@ def connect(context: str | None) -> ConnectClient:
     """A client for the worker that counts."""
     from frazil.clients.connect import ConnectClient
 
-    return ConnectClient(access_of(Settings.load(), context))
+    return ConnectClient(access_of(Settings.load(), context), tell_waiting)
+
+
+def tell_waiting(text: str) -> None:
+    """Say on standard error what is waited for."""
+    print(text, file=sys.stderr)
 
 
 def chosen(client: ConnectClient, names: Sequence[str], regex: bool) -> list[str]:

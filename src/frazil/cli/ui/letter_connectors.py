@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -20,13 +21,20 @@ class Connectors:
     unknown: ServiceUnavailable | None = None
 
     @classmethod
-    def known(cls, settings: Settings) -> Connectors:
-        """Ask the worker; no connectors are known when it does not answer."""
+    def known(cls, settings: Settings, names: Sequence[str] = ()) -> Connectors:
+        """Ask the worker, for these connectors alone where some are named; none are known when it does not answer."""
+        from frazil.cli.connect.session import tell_waiting
         from frazil.clients.connect import ConnectClient
 
         try:
-            with ConnectClient(settings.connect_access) as client:
-                return cls({name: client.config(name) for name in client.connectors()})
+            with ConnectClient(settings.connect_access, tell_waiting) as client:
+                if not names:
+                    return cls({name: entry["info"]["config"] for name, entry in client.expanded().items()})
+                configs = {}
+                for name in names:
+                    with suppress(NotFound):  # which `config_of` tells
+                        configs[name] = client.config(name)
+                return cls(configs)
         except ServiceUnavailable as error:
             return cls({}, unknown=error)
 

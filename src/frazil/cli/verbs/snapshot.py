@@ -89,7 +89,7 @@ def snapshot(
 def _config(settings: Settings, name: str, variables: Mapping[str, str] | None) -> tuple[str, Mapping[str, str]]:
     """A connector of a file, or of the worker, by its name. Raises UsageError for one that is not told whole."""
     if not Path(name).is_file():
-        known = Connectors.known(settings).config_of(name)
+        known = Connectors.known(settings, [name]).config_of(name)
         if hidden := [key for key, value in known.items() if HIDDEN in value]:
             raise UsageError(f"the worker hides {', '.join(hidden)} of {name}: give its file. Nothing was done.")
         return name, known

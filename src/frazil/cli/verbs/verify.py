@@ -114,7 +114,7 @@ def _chosen(settings: Settings, names: Sequence[str], file: Path | None) -> dict
     if file is not None:
         known = Connectors.read(file, names[0] if names else None)
         return dict(known.configs)
-    known = Connectors.known(settings)
+    known = Connectors.known(settings, names)
     if names:
         return {name: known.config_of(name) for name in names}
     if known.unknown:
