@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 from confluent_kafka import Producer
+from pyiceberg.schema import Schema
+from pyiceberg.types import LongType, NestedField
 from typer.testing import CliRunner
 
 from frazil.cli.main import app
@@ -16,6 +18,7 @@ from frazil.clients.connect import ConnectClient
 from frazil.clients.kafka import client as kafka_client
 from frazil.clients.kafka import groups as kafka_groups
 from frazil.clients.kafka import offsets as kafka_offsets
+from frazil.connectors.iceberg.table.commit import OFFSETS
 from frazil.environment.settings import Settings
 from frazil.minio.deployment.connectors import connectors
 from frazil.minio.deployment.deploy import deploy
@@ -278,6 +281,24 @@ def test_tables_of_ones_own(deployed: tuple[Settings, ScriptedFactory]) -> None:
     assert "created by `init`" not in shown
     assert f"{settings.namespace}.made" not in shown
     assert [row.name for row in look(settings).connectors] == [*CONNECTOR_NAMES.values(), "made", "own"]
+
+
+@pytest.mark.stack
+def test_tables_that_records_name(deployed: tuple[Settings, ScriptedFactory]) -> None:
+    """Those that have the position of a connector which names none, as one that follows a database."""
+    settings, _ = deployed
+    config = {**connectors(settings)["iceberg-sink-apilogs"], "frazil.tables.topic-pattern": "n.{topic}"}
+    del config["iceberg.tables"]
+    catalog = connect(settings.catalog_properties())
+    for name, owner in (("named", "by-topic"), ("others", "gone")):
+        properties = {f"{OFFSETS}.{owner}.t": "{}"}
+        catalog.create_table(
+            f"{settings.namespace}.{name}", Schema(NestedField(1, "x", LongType())), properties=properties
+        )
+    with ConnectClient(settings.connect_url) as client:
+        client.put_config("by-topic", config)
+    assert f"{settings.namespace}.named" in [row.name for row in look(settings).tables]
+    assert f"{settings.namespace}.others" not in [row.name for row in look(settings).tables]
 
 
 @pytest.mark.stack

@@ -15,6 +15,8 @@ from frazil.text.instants import shown
 from frazil.text.lists import listed
 
 if TYPE_CHECKING:
+    from pyiceberg.table.snapshots import Snapshot
+
     from frazil.declare.providers import ConfigProviders
     from frazil.stack.service import Service
 
@@ -110,15 +112,16 @@ def look(settings: Settings) -> StackStatus:
     from frazil.minio.records.kinds import CONNECTOR_NAMES, TABLE_NAMES
 
     found = StackStatus(_services(settings))
+    by_records: dict[str, list[str]] = {}
     expected = {CONNECTOR_NAMES[kind]: f"{settings.namespace}.{table}" for kind, table in TABLE_NAMES.items()}
     tables = dict.fromkeys(expected.values(), False)
     down = {row.name for row in found.services if not row.up}
     if "worker" in down:
         found.errors.append("Connectors are not known, as the worker does not run: `start worker`.")
     else:
-        tables |= _connectors(settings, expected, found, ask_lag="kafka" not in down)
+        tables |= _connectors(settings, expected, by_records, found, ask_lag="kafka" not in down)
     if settings.store_service not in down:
-        _tables(settings, tables, found)
+        _tables(settings, tables, by_records, found)
     return found
 
 
@@ -167,10 +170,15 @@ def _sources(settings: Settings) -> list[Service]:
 
 
 def _connectors(
-    settings: Settings, expected: Mapping[str, str], found: StackStatus, *, ask_lag: bool
+    settings: Settings,
+    expected: Mapping[str, str],
+    by_records: dict[str, list[str]],
+    found: StackStatus,
+    *,
+    ask_lag: bool,
 ) -> dict[str, bool]:
     """Add the connectors to `found`, and the dead letters; the tables that they write to, and whether each of them has
-    to exist beforehand.
+    to exist beforehand. Those whose records name their tables are added to `by_records`, with their topics.
 
     `expected` are the log connectors with their tables: where one is deployed, the others are missed.
     """
@@ -210,6 +218,8 @@ def _connectors(
                 created = config.get("iceberg.tables.auto-create-enabled", "false").lower() == "true"
                 for table in listed(config.get("iceberg.tables", "")):
                     tables[table] = tables.get(table, False) or not created
+                if _names_tables_by_records(config):
+                    by_records[name] = [*listed(config.get("topics", ""))]
     except FrazilError as error:
         found.errors.append(str(error))
     else:
@@ -224,6 +234,11 @@ def _connectors(
             except FrazilError as error:
                 found.errors.append(str(error))
     return tables
+
+
+def _names_tables_by_records(config: Mapping[str, str]) -> bool:
+    is_of_tables = any(key.startswith(("iceberg.", "frazil.tables.")) for key in config)
+    return is_of_tables and not config.get("iceberg.tables", "").strip()
 
 
 def _has_login(config: Mapping[str, str]) -> bool:
@@ -254,37 +269,37 @@ def _count_letters(settings: Settings, configs: Sequence[dict[str, str]], found:
     found.connectors = [replace(row, dead_letters=counts[row.name]) for row in found.connectors]
 
 
-def _tables(settings: Settings, names: Mapping[str, bool], found: StackStatus) -> None:
+def _tables(
+    settings: Settings, names: Mapping[str, bool], by_records: Mapping[str, list[str]], found: StackStatus
+) -> None:
     from pyiceberg.exceptions import NoSuchNamespaceError, NoSuchTableError, RESTError
     from requests.exceptions import RequestException
 
     from frazil.clients.catalog import connect
-    from frazil.connectors.iceberg.tools.describe import totals
+    from frazil.connectors.iceberg.table.discover import tables_of
 
     try:
         catalog = connect(settings.catalog_properties())
         for name, required in names.items():
             try:
-                snapshot = catalog.load_table(name).current_snapshot()
+                found.tables.append(_row(name, catalog.load_table(name).current_snapshot()))
             except (NoSuchTableError, NoSuchNamespaceError):
                 if required:
                     found.tables.append(TableRow(name, MISSING))
-                continue
-            if snapshot is None:
-                found.tables.append(TableRow(name, rows=0))
-                continue
-            figures = totals(snapshot)
-            found.tables.append(
-                TableRow(
-                    name,
-                    "ok",
-                    figures.get("rows"),
-                    str(snapshot.snapshot_id),
-                    shown(snapshot.timestamp_ms),
-                    figures.get("delete_files", 0),
-                )
-            )
+        others = tables_of(catalog, by_records) if by_records else []
+        rows = ((".".join(table.name()), table.current_snapshot()) for table in others)
+        found.tables += [_row(name, snapshot) for name, snapshot in rows if name not in names]
     except FrazilError as error:
         found.errors.append(str(error))
     except (RESTError, RequestException) as error:
         found.errors.append(f"the Iceberg catalog at {settings.catalog_uri} does not answer for the tables: {error}")
+
+
+def _row(name: str, snapshot: Snapshot | None) -> TableRow:
+    from frazil.connectors.iceberg.tools.describe import totals
+
+    if snapshot is None:
+        return TableRow(name, rows=0)
+    figures, at = totals(snapshot), shown(snapshot.timestamp_ms)
+    deletes = figures.get("delete_files", 0)
+    return TableRow(name, "ok", figures.get("rows"), str(snapshot.snapshot_id), at, deletes)

@@ -1,6 +1,6 @@
 """The tables of a connector whose records name them: those of the catalog that have its position."""
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 
@@ -23,11 +23,17 @@ def tables_with_position(catalog: Catalog, connector: str, topics: Collection[st
     every table that it may read. Raises ServiceUnavailable, or ConfigError when the catalog refuses to list its
     namespaces.
     """
-    prefix = f"{OFFSETS}.{connector}."
+    return [".".join(table.name()) for table in tables_of(catalog, {connector: topics})]
+
+
+def tables_of(catalog: Catalog, connectors: Mapping[str, Collection[str]]) -> list[Table]:
+    """The tables of any of the connectors, given with their topics; see `tables_with_position`."""
+    prefixes = tuple(f"{OFFSETS}.{connector}." for connector in connectors)
+    topics = {topic for each in connectors.values() for topic in each}
     return [
-        ".".join(table.name())
+        table
         for table in loaded(catalog, all_tables(catalog))
-        if any(name.startswith(prefix) for name in table.properties) or not taken_topics(table).isdisjoint(topics)
+        if any(name.startswith(prefixes) for name in table.properties) or not taken_topics(table).isdisjoint(topics)
     ]
 
 
