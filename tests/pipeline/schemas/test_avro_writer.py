@@ -70,6 +70,7 @@ RECORD = {
         {"name": "d", "type": ["null", DECIMAL]},
         {"name": "n", "type": "int", "default": 7},
         {"name": "l", "type": {"type": "array", "items": "int"}, "default": []},
+        {"name": "f", "type": ["null", "double"], "default": None},
     ],
 }
 
@@ -77,10 +78,12 @@ RECORD = {
 @pytest.mark.parametrize(
     ("line", "expected"),
     [
-        (b"{}", b"\0\x0e\0"),
-        (b'{"d":1.5}', b"\2\4\0\x96\x0e\0"),
-        (b'{"d":-1,"n":0}', b"\2\2\x9c\0\0"),
-        (b'{"d":"AJY=","l":[1,2]}', b"\2\4\0\x96\x0e\4\2\4\0"),
+        (b"{}", b"\0\x0e\0\0"),
+        (b'{"d":1.5}', b"\2\4\0\x96\x0e\0\0"),
+        (b'{"d":9999999.99}', b"\2\x08\x3b\x9a\xc9\xff\x0e\0\0"),
+        (b'{"d":0e999999999}', b"\2\2\0\x0e\0\0"),
+        (b'{"d":-1,"n":0}', b"\2\2\x9c\0\0\0"),
+        (b'{"d":"AJY=","l":[1,2]}', b"\2\4\0\x96\x0e\4\2\4\0\0"),
     ],
 )
 def test_numbers_are_decimals_and_what_is_absent_has_its_default(line: bytes, expected: bytes) -> None:
@@ -93,6 +96,11 @@ def test_numbers_are_decimals_and_what_is_absent_has_its_default(line: bytes, ex
         (b"{", "it is not JSON"),
         (b"[]", r"expected an object, got \[\]"),
         (b'{"d":1.555}', "column d: the number has more than 2 digits"),
+        (b'{"d":12345678.90}', "column d: the number has more digits than its precision, 9"),
+        (b'{"d":1e999999999}', "column d: the number has more digits than its precision, 9"),
+        (b'{"d":"O5rKAA=="}', "column d: the number has more digits than its precision, 9"),
+        (b'{"f":1e400}', "column f: the number is out of range"),
+        (b'{"f":-1e400}', "column f: the number is out of range"),
         (b'{"n":"1"}', 'column n: expected a whole number, got "1"'),
         (b'{"n":4294967296}', "column n: the number is out of range"),
         (b'{"n":true}', "column n: the number is out of range"),

@@ -29,7 +29,7 @@ _NAMESPACE = "io.confluent.connect.avro"
 _UNION = f"{_NAMESPACE}.Union"
 _ENUM = f"{_NAMESPACE}.Enum"
 _MAP_ENTRY = "MapEntry"
-_DEFAULT_PRECISION = 64
+DEFAULT_PRECISION = 64
 _MOST_TYPES = 10_000
 _PRIMITIVES = {
     "null": "null",
@@ -206,8 +206,8 @@ class _Connect:
             size = {"connect.fixed.size": str(type_.size)} if kind == "fixed" else {}
             if logical != "decimal":
                 return ConnectSchema("bytes", parameters=size)
-            precision = props.get("precision", _DEFAULT_PRECISION)
-            known = {} if precision == _DEFAULT_PRECISION else {"connect.decimal.precision": str(precision)}
+            precision = props.get("precision", DEFAULT_PRECISION)
+            known = {} if precision == DEFAULT_PRECISION else {"connect.decimal.precision": str(precision)}
             return ConnectSchema(
                 "bytes", name=DECIMAL, version=1, parameters={"scale": str(props.get("scale", 0)), **known, **size}
             )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import math
 import struct
 from collections.abc import Callable
 from decimal import Decimal
@@ -11,7 +12,7 @@ from typing import Any
 import msgspec
 
 from frazil.pipeline.convert.strict import ConversionError
-from frazil.pipeline.schemas.avro import AvroType, branch_names, is_plain_union
+from frazil.pipeline.schemas.avro import DEFAULT_PRECISION, AvroType, branch_names, is_plain_union
 from frazil.pipeline.schemas.connect import PLAIN
 
 Write = Callable[[Any], bytes]
@@ -70,7 +71,7 @@ def _make(type_: AvroType) -> Write:
         return lambda value: _whole(value, _LIMITS[kind])
     if kind in ("float", "double"):
         form = "<f" if kind == "float" else "<d"
-        return lambda value: struct.pack(form, float(value))
+        return lambda value: _float(value, form)
     if kind == "boolean":
         return lambda value: b"\1" if _is(value, bool, "a boolean") else b"\0"
     return lambda value: b"" if value is None else _refuse(value, "null")
@@ -128,18 +129,17 @@ def _map(inner: Write) -> Write:
 
 def _bytes(type_: AvroType) -> Write:
     is_decimal, scale = type_.props.get("logicalType") == "decimal", int(type_.props.get("scale", 0))
+    precision = type_.props.get("precision", DEFAULT_PRECISION)
 
     def write(value: Any) -> bytes:
         if is_decimal and isinstance(value, int | Decimal) and not isinstance(value, bool):
-            exact = Decimal(value)
-            if exact.as_tuple().exponent < -scale:  # type: ignore[operator]
-                raise ConversionError("", f"the number has more than {scale} digits behind its point")
-            sign, digits, exponent = exact.as_tuple()
-            unscaled = int("".join(map(str, digits))) * 10 ** (int(exponent) + scale) * (-1 if sign else 1)
+            unscaled = _unscaled(Decimal(value), precision, scale)
             size = type_.size or unscaled.bit_length() // 8 + 1
             data: bytes = unscaled.to_bytes(size, "big", signed=True)
         else:
             data = base64.b64decode(_is(value, str, "Base64"), validate=True)
+            if is_decimal and abs(int.from_bytes(data, "big", signed=True)) >= 10**precision:
+                raise ConversionError("", _too_precise(precision))
         if type_.kind == "bytes":
             return _sized(data)
         if len(data) != type_.size:
@@ -147,6 +147,29 @@ def _bytes(type_: AvroType) -> Write:
         return data
 
     return write
+
+
+def _unscaled(number: Decimal, precision: int, scale: int) -> int:
+    """The whole number that a decimal is stored as; its cost does not grow with the exponent."""
+    sign, digits, exponent = number.as_tuple()
+    zeros = int(exponent) + scale
+    if zeros < 0:
+        raise ConversionError("", f"the number has more than {scale} digits behind its point")
+    whole = int("".join(map(str, digits)))
+    if whole and len(str(whole)) + zeros > precision:
+        raise ConversionError("", _too_precise(precision))
+    return whole * 10**zeros * (-1 if sign else 1) if whole else 0
+
+
+def _too_precise(precision: int) -> str:
+    return f"the number has more digits than its precision, {precision}"
+
+
+def _float(value: Any, form: str) -> bytes:
+    number = float(value)
+    if math.isinf(number) and not isinstance(value, str):
+        raise ConversionError("", "the number is out of range")
+    return struct.pack(form, number)
 
 
 def _whole(value: Any, limit: int) -> bytes:

@@ -5,12 +5,18 @@ from __future__ import annotations
 import struct
 from collections.abc import Callable
 
+import msgspec
+
 from frazil.clients.registry.client import RegistryClient
+from frazil.errors import ConfigError
+from frazil.pipeline.convert.strict import ConversionError
+from frazil.pipeline.json_schema import checker
 from frazil.pipeline.schemas.avro import parse_avro
 from frazil.pipeline.schemas.avro_writer import avro_writer
 from frazil.pipeline.schemas.connect import SchemaError
 from frazil.pipeline.schemas.json_schemas import json_to_connect
 
+_decode = msgspec.json.Decoder().decode
 Encode = Callable[[bytes], bytes]
 """Makes bytes of one JSON value; raises ConversionError for a value that does not fit."""
 
@@ -35,8 +41,22 @@ def encoder(client: RegistryClient, subject: str, text: str, *, protobuf: bool) 
             json_to_connect(text)
         except SchemaError as error:
             raise SchemaError(f"it is neither an Avro schema ({not_avro}) nor a JSON Schema ({error})") from None
+    try:
+        check = checker(text.encode(), formats=False)
+    except ConfigError as error:
+        raise SchemaError(str(error)) from None
     prefix = _prefix(client.register(subject, text, "JSON"))
-    return lambda value: prefix + value
+
+    def encode(value: bytes) -> bytes:
+        try:
+            _decode(value)
+        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
+            raise ConversionError("", f"it is not JSON: {error}") from None
+        for _, failure in check([value]):
+            raise failure
+        return prefix + value
+
+    return encode
 
 
 def _prefix(number: int) -> bytes:
