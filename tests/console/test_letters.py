@@ -70,7 +70,7 @@ def test_bytes_are_shown_as_json_as_text_or_in_hexadecimal_and_long_ones_are_cut
     assert text_of(b'{"a":[1]}') == '{"a":[1]}'
     assert text_of(b'{"a":"%s"}' % (b"x" * 120)) == '{\n  "a": "' + "x" * 120 + '"\n}'
     assert text_of(b"caf\xc3\xa9 \xff") == "café \\xff"
-    assert text_of(b"\x00\x01\x02") == "00000000  00 01 02"
+    assert text_of(b"\x00\x01\x02") == "00000000  00 01 02  ..."
     assert text_of(None) == "null"
     assert text_of(b"x" * 3000).endswith("… (3,000 bytes)")
 

@@ -11,13 +11,12 @@ from frazil.clients.kafka.ranges import Range
 from frazil.connectors.keys.sink_config import SinkConfig
 from frazil.pipeline import offsets
 from frazil.pipeline.executor import Executor
+from frazil.pipeline.letters.letter import BETWEEN
 from frazil.pipeline.offsets import Offsets
 from frazil.pipeline.report import BatchReport, Totals
 from frazil.pipeline.source import ranges_between
 from frazil.text.amounts import counted
 
-BETWEEN = ".backfill-"
-"""Stands between the name of a connector and what tells a backfill from others, in the name of its position."""
 RECORDS_PER_TASK = 100_000
 """Records that a task has in memory."""
 

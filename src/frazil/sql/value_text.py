@@ -63,14 +63,21 @@ def printable_lines(text: str) -> str:
 
 
 def byte_lines(data: bytes) -> Sequence[str]:
-    """JSON in lines, other text as it is with what is no UTF-8 escaped, and anything else in hexadecimal; printable."""
+    """JSON in lines, other text as it is with what is no UTF-8 escaped, and anything else in hexadecimal with its
+    letters beside it; printable."""
     try:
         return [printable(line) for line in msgspec.json.format(data, indent=2).decode().splitlines()]
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
         text = data.decode(errors="backslashreplace")
     if b"\x00" not in data and sum(c.isprintable() or c.isspace() for c in text) >= 0.9 * len(text):
         return [printable(line) for line in text.splitlines()] or [""]
-    return [f"{start:08x}  {data[start : start + _HEX_WIDTH].hex(' ')}" for start in range(0, len(data), _HEX_WIDTH)]
+    width = 3 * min(len(data), _HEX_WIDTH) - 1
+    return [_hex_line(start, data[start : start + _HEX_WIDTH], width) for start in range(0, len(data), _HEX_WIDTH)]
+
+
+def _hex_line(start: int, part: bytes, width: int) -> str:
+    letters = "".join(chr(byte) if 0x20 <= byte < 0x7F else "." for byte in part)
+    return f"{start:08x}  {part.hex(' '):<{width}}  {letters}"
 
 
 def unique_names(columns: tuple[str, ...]) -> list[str]:

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from frazil.connectors.sink import Outcome
 
 _ALIKE = 3
+_SHOWN = 16_384
+"""Bytes of a key, header or value that are shown to people."""
 
 
 @dataclass
@@ -174,6 +176,7 @@ def print_letter(letter: Letter, is_open: bool, output: Output, read: Mapping[st
         + ("open" if is_open else "closed (replayed or dropped)"),
         "time": moment(letter.timestamp),
         "connector": letter.connector,
+        "backfill": letter.backfill,
         "table": letter.table,
         "record": _record(letter) and f"{_record(letter)}, {moment(letter.record_timestamp)}",
         "column": path,
@@ -303,13 +306,16 @@ def _print_bytes(name: str, data: bytes | None) -> None:
     if data is None:
         typer.echo(f"{name:<12} null")
         return
-    lines = byte_lines(data)
-    if len(lines) == 1 and len(lines[0]) <= 80:
+    shown = data[:_SHOWN]
+    lines = byte_lines(shown)
+    if len(lines) == 1:
         typer.echo(f"{name:<12} {lines[0]}")
-        return
-    typer.echo(f"{name} ({len(data):,} bytes)")
-    for line in lines:
-        typer.echo(f"  {line}")
+    else:
+        typer.echo(name)
+        for line in lines:
+            typer.echo(f"  {line}")
+    if len(shown) < len(data):
+        typer.echo(f"  … the first {len(shown):,} of {len(data):,} bytes; -o json has all")
 
 
 def _print_table(header: Sequence[str], rows: Iterable[Sequence[object]]) -> None:

@@ -12,7 +12,7 @@ from pyiceberg.table import Table
 from frazil.clients.kafka import client as kafka_client
 from frazil.clients.kafka import topics as kafka_topics
 from frazil.clients.kafka.ranges import Range
-from frazil.connectors.backfill import BETWEEN, RECORDS_PER_TASK, Span
+from frazil.connectors.backfill import RECORDS_PER_TASK, Span
 from frazil.connectors.iceberg.batch import Batch
 from frazil.connectors.iceberg.config.iceberg_sink import IcebergSinkConfig
 from frazil.connectors.iceberg.position import start_position
@@ -29,6 +29,7 @@ from frazil.errors import BadRecord, NotFound, TerminalError
 from frazil.pipeline.executor import Executor
 from frazil.pipeline.letters.book import LetterBook
 from frazil.pipeline.letters.deadletter import DeadLetterQueue
+from frazil.pipeline.letters.letter import BETWEEN
 from frazil.pipeline.report import BatchReport
 from frazil.pipeline.results import TaskResult
 from frazil.pipeline.source import Source, divided

@@ -20,6 +20,7 @@ from frazil.connectors.sql.statement_sink import StatementSink
 from frazil.errors import UsageError
 from frazil.pipeline.executor import Executor
 from frazil.pipeline.letters.deadletter import DeadLetterQueue
+from frazil.pipeline.letters.letter import BETWEEN
 from frazil.pipeline.report import Totals
 from frazil.pipeline.source import Source
 

@@ -20,6 +20,10 @@ STATE, CLOSED, CLOSED_AT = "frazil.deadletter.state", "frazil.deadletter.offset"
 FLOOR = "frazil.deadletter.floor"
 """Header of a marker: the offset below which no dead letter of its partition is open."""
 
+BETWEEN = ".backfill-"
+"""Stands between the name of a connector and what tells a backfill from others, in the name of its position."""
+
+_BACKFILL = re.compile(re.escape(BETWEEN) + "[0-9a-f]{12}$")
 _PREFIXES = (PREFIX, OWN_PREFIX)
 _FIRST_CONTEXT = tuple(prefix + "topic" for prefix in _PREFIXES)
 _LONGEST_OFFSET = 20
@@ -63,8 +67,15 @@ class Letter:
 
     @property
     def connector(self) -> str:
-        """Name of the connector that could not store the record; empty when it is not known."""
-        return self.context.get("connector.name", "")
+        """Name of the connector that could not store the record, or whose `backfill` could not; empty when it is not
+        known."""
+        return _BACKFILL.sub("", self.context.get("connector.name", ""))
+
+    @property
+    def backfill(self) -> str:
+        """Name of the backfill that could not store the record; empty when it was the connector itself."""
+        name = self.context.get("connector.name", "")
+        return name if name != self.connector else ""
 
     @property
     def table(self) -> str:
