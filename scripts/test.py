@@ -15,8 +15,12 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+
+import psutil
 
 ROOT = Path(__file__).resolve().parents[1]
 PYTEST = ROOT / ".venv" / "bin" / "pytest"
@@ -88,6 +92,7 @@ SHOWN = 20
 """Lines about the failures of a part at the end."""
 _WIDTH = 250
 _SAY_EVERY_S = 60
+_END_S = 60
 _FAILED = 1
 _UNCOVERED = 2
 _NO_TESTS = 5
@@ -167,7 +172,7 @@ def start(name: str, folder: Path, arguments: list[str], suffix: str = "") -> Pa
     environment.pop("PYTHONDONTWRITEBYTECODE", None)  # hundreds of processes would compile the same files
     with path.open("wb") as output:
         process = subprocess.Popen(  # noqa: S603
-            command, cwd=ROOT, env=environment, stdout=output, stderr=subprocess.STDOUT
+            command, cwd=ROOT, env=environment, stdout=output, stderr=subprocess.STDOUT, start_new_session=True
         )
     return Part(name, process, path, cache, time.monotonic())
 
@@ -179,10 +184,36 @@ def run_again(part: Part, folder: Path, arguments: list[str]) -> None:
     try:
         part.passed_alone = again.process.wait() == 0
     except KeyboardInterrupt:
-        again.process.terminate()
-        again.process.wait()
+        end([again])
         raise
     again.show()
+
+
+def end(parts: Sequence[Part]) -> None:
+    """End parts as Ctrl+C does, once each, so that their fixtures stop the services; after a while, or when interrupted
+    again, kill what is left of them and of what they have started."""
+    started = [child for part in parts for child in _children(part.process.pid)]
+    for part in parts:
+        part.process.send_signal(signal.SIGINT)
+    deadline = time.monotonic() + _END_S
+    try:
+        for part in parts:
+            part.process.wait(max(deadline - time.monotonic(), 0))
+    except (subprocess.TimeoutExpired, KeyboardInterrupt):
+        print("what has not ended is killed", flush=True)
+    for part in parts:
+        part.process.kill()
+        part.process.wait()
+    for child in started:
+        with suppress(psutil.NoSuchProcess):  # which also tells a process that has got the same id since
+            child.kill()
+
+
+def _children(pid: int) -> list[psutil.Process]:
+    try:
+        return psutil.Process(pid).children(recursive=True)
+    except psutil.NoSuchProcess:
+        return []
 
 
 def run_all(folder: Path, arguments: list[str]) -> list[Part]:
@@ -204,10 +235,7 @@ def run_all(folder: Path, arguments: list[str]) -> list[Part]:
                 said = time.monotonic()
                 print("; ".join(part.progress() for part in running), flush=True)
     except KeyboardInterrupt:
-        for part in running:
-            part.process.terminate()
-        for part in running:
-            part.process.wait()
+        end(running)
         raise
     for part in ended:
         if part.process.returncode == _FAILED and 0 < part.causes() <= FEW:
