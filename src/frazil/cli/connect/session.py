@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from frazil.cli.ui.console import tell_waiting
 from frazil.environment.access import ConnectAccess
 from frazil.environment.contexts import Contexts
 from frazil.environment.settings import Settings
@@ -61,11 +62,6 @@ def connect(context: str | None) -> ConnectClient:
     from frazil.clients.connect import ConnectClient
 
     return ConnectClient(access_of(Settings.load(), context), tell_waiting)
-
-
-def tell_waiting(text: str) -> None:
-    """Say on standard error what is waited for."""
-    print(text, file=sys.stderr)
 
 
 def chosen(client: ConnectClient, names: Sequence[str], regex: bool) -> list[str]:

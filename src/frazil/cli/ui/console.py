@@ -49,6 +49,11 @@ def file_console(file: IO[str]) -> Console:
     return _PlainConsole(file=file, width=_UNLIMITED, force_terminal=False, no_color=True)
 
 
+def tell_waiting(text: str) -> None:
+    """Say on standard error what is waited for."""
+    typer.echo(text, err=True)
+
+
 def consent(yes: bool, question: str, nothing: str = "nothing was changed") -> None:
     """Return when the user has said yes, with an option or when asked.
 

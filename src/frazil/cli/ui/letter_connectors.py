@@ -23,7 +23,7 @@ class Connectors:
     @classmethod
     def known(cls, settings: Settings, names: Sequence[str] = ()) -> Connectors:
         """Ask the worker, for these connectors alone where some are named; none are known when it does not answer."""
-        from frazil.cli.connect.session import tell_waiting
+        from frazil.cli.ui.console import tell_waiting
         from frazil.clients.connect import ConnectClient
 
         try:

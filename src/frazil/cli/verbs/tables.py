@@ -185,7 +185,7 @@ def snapshots(
 ) -> None:
     """List the snapshots of a branch, newest first.
 
-    Each with the connector that made it.
+    Each with the connector that made it, and the files that its commit has made into fewer beside its rows.
     """
     from frazil.connectors.iceberg.table.commit import history
     from frazil.connectors.iceberg.tools.describe import shown_snapshot
@@ -202,6 +202,7 @@ def snapshots(
             "files_added": one.files,
             "connector": one.connector or None,
             "positions": one.positions or None,
+            "compacted": one.compacted or None,
         }
         for one in known[:count]
     ]
@@ -210,11 +211,13 @@ def snapshots(
             *(one["snapshot"], one["time"], one["operation"]),
             *(figure(one[column]) for column in ("rows_added", "rows_deleted", "files_added")),
             one["connector"] or "-",
+            one["compacted"] or "-",
         )
         for one in document
     ]
     numbers = ("rows added", "rows deleted", "files added")
-    show(output, document, ("snapshot", "time", "operation", *numbers, "connector"), rows, numbers=numbers)
+    header = ("snapshot", "time", "operation", *numbers, "connector", "compacted")
+    show(output, document, header, rows, numbers=numbers)
     if output is Output.TABLE and len(known) > count:
         typer.echo(f"and {len(known) - count:,} older ones (-n shows more)")
 

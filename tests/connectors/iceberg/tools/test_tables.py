@@ -7,15 +7,16 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
+from frazil.connectors.iceberg.config.partition_by import partition_terms
 from pyiceberg.partitioning import PartitionField, PartitionSpec
 from pyiceberg.schema import Schema
 from pyiceberg.table import Table
-from pyiceberg.table.snapshots import Snapshot
+from pyiceberg.table.snapshots import Operation, Snapshot, Summary
 from pyiceberg.transforms import IdentityTransform
 from pyiceberg.types import DecimalType, IntegerType, ListType, LongType, NestedField, StringType, StructType
 
 from frazil.connectors.iceberg.config.creation import partition_terms
-from frazil.connectors.iceberg.table.commit import Commit, TableBranch
+from frazil.connectors.iceberg.table.commit import COMPACTED, Commit, TableBranch
 from frazil.connectors.iceberg.tools.alter import Changes, alter, parse_type
 from frazil.connectors.iceberg.tools.describe import (
     committers,
@@ -185,7 +186,10 @@ def test_who_writes_and_what_snapshots_stand_for(catalog: MemoryCatalog) -> None
     current = table.current_snapshot()
     assert current is not None
     newest = shown_snapshot(current)
-    assert (newest.connector, newest.positions) == ("my.connector", '{"t":{"0":20}}')
+    assert (newest.connector, newest.positions, newest.compacted) == ("my.connector", '{"t":{"0":20}}', "")
+    told = "3 data files to 1, 2 delete files"
+    compacting = current.model_copy(update={"summary": Summary(Operation.OVERWRITE, **{COMPACTED: told})})
+    assert shown_snapshot(compacting).compacted == told
     assert totals(None) == {"rows": 0, "data_files": 0, "delete_files": 0, "bytes": 0}
 
 

@@ -44,6 +44,7 @@ from frazil.connectors.iceberg.changes.match import (
     write_again,
 )
 from frazil.connectors.iceberg.changes.replace import Replacement, stage_replacement
+from frazil.connectors.iceberg.table.commit import COMPACTED
 from frazil.connectors.iceberg.table.write import DataFileWriter
 from frazil.errors import ConfigError
 from frazil.pipeline.changes import PLACE, Path, last_changes
@@ -51,8 +52,6 @@ from frazil.pipeline.gaps import WantedRows
 from frazil.pipeline.keys import Codes, Keys
 
 MERGE_MODE = "write.merge.mode"
-COMPACTED = "frazil.compacted"
-"""Files that a commit has made into fewer, beside its changes."""
 MERGE_MODES = ("copy-on-write", "merge-on-read")
 
 _Name = tuple[str, frozenset[str]]

@@ -31,6 +31,8 @@ from frazil.pipeline.source_positions import SourcePositions
 from frazil.text.instants import instant
 
 COMMIT_ID = "kafka.connect.commit-id"
+COMPACTED = "frazil.compacted"
+"""Files that a commit has made into fewer, beside its changes."""
 CONNECTOR = "frazil.connector"
 OFFSETS = "frazil.offsets"
 CLUSTER_ID = "frazil.kafka.cluster-id"

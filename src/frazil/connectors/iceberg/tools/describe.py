@@ -11,7 +11,7 @@ from pyiceberg.table import Table
 from pyiceberg.table.snapshots import Snapshot
 from pyiceberg.types import IcebergType, ListType, MapType, StructType
 
-from frazil.connectors.iceberg.table.commit import CONNECTOR, OFFSETS, summary_of
+from frazil.connectors.iceberg.table.commit import COMPACTED, CONNECTOR, OFFSETS, summary_of
 from frazil.text.amounts import counted
 from frazil.text.lists import listed
 
@@ -26,7 +26,8 @@ _DIGITS = 20
 
 @dataclass(frozen=True)
 class ShownSnapshot:
-    """A snapshot, and the connector that made it, if one did; `positions` are the offsets that it stands for."""
+    """A snapshot, and the connector that made it, if one did; `positions` are the offsets that it stands for, and
+    `compacted` tells the files that its commit has made into fewer beside its rows."""
 
     id: int
     parent: int | None
@@ -37,6 +38,7 @@ class ShownSnapshot:
     files: int
     connector: str
     positions: str
+    compacted: str
 
 
 def shown_snapshot(snapshot: Snapshot) -> ShownSnapshot:
@@ -52,6 +54,7 @@ def shown_snapshot(snapshot: Snapshot) -> ShownSnapshot:
         _count(told, "added-data-files"),
         told.get(CONNECTOR, ""),
         told.get(OFFSETS, ""),
+        told.get(COMPACTED, ""),
     )
 
 
