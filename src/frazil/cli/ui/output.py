@@ -81,6 +81,7 @@ def show_table(
     Red are the rows of `red`, by index, and those with FAILED in them.
     """
     from rich.cells import cell_len
+    from rich.segment import Segment, Segments
     from rich.table import Table
     from rich.text import Text
 
@@ -98,4 +99,9 @@ def show_table(
     for index, texts in enumerate(lines):
         wrong = index in red or any("FAILED" in text for text in texts)
         table.add_row(*map(Text, texts), style="red" if wrong else None)
-    console.print(table)
+    for line in console.render_lines(table, pad=False):
+        while line and not line[-1].text.strip():  # which would make each line as long as the longest
+            line.pop()
+        if line:
+            line[-1] = Segment(line[-1].text.rstrip(), line[-1].style)
+        console.print(Segments([*line, Segment.line()]), end="")

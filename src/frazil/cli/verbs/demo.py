@@ -113,7 +113,8 @@ def _deploy(settings: Settings, console: Console) -> None:
         deploy(settings, report)
     new = sum(step.outcome == "created" for step in done)
     there = len(done) - new
-    console.print(f"      {new} created, {there} {'was' if there == 1 else 'were'} there already")
+    before = f", {there} {'was' if there == 1 else 'were'} there already" if there else ""
+    console.print(f"      {new} created{before}")
 
 
 def _wait_until_committed(settings: Settings, console: Console) -> None:

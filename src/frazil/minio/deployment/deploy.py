@@ -79,9 +79,10 @@ def deploy_topics(settings: Settings, progress: Progress) -> None:
 
 def deploy_tables(settings: Settings, progress: Progress) -> None:
     """Warehouse, namespace and the three tables."""
-    created = has_warehouse_api(settings) and create_warehouse(settings)
-    catalog = connect(settings.catalog_properties())  # answers only when the warehouse is there
-    progress(Step("warehouse", settings.warehouse, "created" if created else "exists"))
+    if has_warehouse_api(settings):  # elsewhere it is not made here
+        created = create_warehouse(settings)
+        progress(Step("warehouse", settings.warehouse, "created" if created else "exists"))
+    catalog = connect(settings.catalog_properties())
     with _catalog_errors(settings, f"namespace `{settings.namespace}`"):
         progress(Step("namespace", settings.namespace, _create_namespace(catalog, settings.namespace)))
     for kind, name in TABLE_NAMES.items():
