@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from frazil.connectors.iceberg.changes.need import FEWEST
 from pyiceberg.partitioning import PartitionField, PartitionSpec
 from pyiceberg.schema import Schema
 from pyiceberg.transforms import IdentityTransform
@@ -17,7 +16,6 @@ from pyiceberg.types import LongType, NestedField, StringType
 
 from frazil.clients.kafka import offsets as kafka_offsets
 from frazil.connectors.iceberg.changes.compaction import FEWEST
-from frazil.connectors.iceberg.changes.merge import COMPACTED
 from frazil.connectors.iceberg.table.commit import COMPACTED
 from frazil.connectors.iceberg.tools.publish import publish
 from frazil.errors import ConfigError

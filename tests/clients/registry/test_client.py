@@ -7,9 +7,8 @@ from typing import Any
 
 import pytest
 
-from frazil.clients.registry.access import RegistryAccess, apicurio_access, confluent_access
+from frazil.clients.registry.access import ClientCredentials, RegistryAccess, apicurio_access, confluent_access
 from frazil.clients.registry.client import RegistryClient, registry_client
-from frazil.clients.registry.oauth import ClientCredentials
 from frazil.clients.registry.schema import Registered, SchemaId
 from frazil.environment.settings import LOOPBACK, Settings
 from frazil.errors import ConfigError, FrazilError, NotFound, ServiceUnavailable, TerminalError

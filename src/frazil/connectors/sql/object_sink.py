@@ -7,7 +7,7 @@ from copy import copy
 from dataclasses import replace
 
 from frazil.clients.kafka import topics as kafka_topics
-from frazil.connectors.backfill import BETWEEN, Backfill, Span, span_of
+from frazil.connectors.backfill import Backfill, Span, span_of
 from frazil.connectors.objects.config.object_sink import ObjectSinkConfig
 from frazil.connectors.objects.schema_file import SchemaFile
 from frazil.connectors.objects.sink import ObjectSink

@@ -15,7 +15,6 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pyiceberg.io.pyarrow
 import pytest
-from frazil.connectors.iceberg.changes.need import FEWEST
 from pyiceberg.manifest import DataFile, DataFileContent, ManifestContent
 from pyiceberg.partitioning import PartitionField, PartitionSpec
 from pyiceberg.schema import Schema
@@ -39,7 +38,7 @@ from pyiceberg.types import (
 
 from frazil.connectors.iceberg.changes.changes import ChangeFileWriter
 from frazil.connectors.iceberg.changes.compaction import FEWEST
-from frazil.connectors.iceberg.changes.merge import COMPACTED, MERGE_MODE, Merge, look_up_all, rewrites, sorted_out
+from frazil.connectors.iceberg.changes.merge import MERGE_MODE, Merge, look_up_all, rewrites, sorted_out
 from frazil.connectors.iceberg.table.commit import COMMIT_ID, COMPACTED, OFFSETS, Commit, TableBranch
 from frazil.connectors.iceberg.table.schema import struct_of
 from frazil.connectors.iceberg.table.write import DataFileWriter
