@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -21,10 +21,14 @@ from tests.worker.watch.positions import KeptPositions
 
 
 @contextmanager
-def rest_worker(home: Path, positions: Positions | None = None) -> Iterator[tuple[str, ScriptedFactory]]:
+def rest_worker(
+    home: Path,
+    positions: Positions | None = None,
+    obstacles: Callable[[str, Mapping[str, str]], list[str]] = lambda name, config: [],
+) -> Iterator[tuple[str, ScriptedFactory]]:
     """URL of a served REST API, and the factory that has made its runners. Positions are in memory unless given."""
     factory = ScriptedFactory()
-    herder = Herder(FileConfigStore(home / "connectors.json"), factory, "127.0.0.1:0")
+    herder = Herder(FileConfigStore(home / "connectors.json"), factory, "127.0.0.1:0", obstacles=obstacles)
     herder.start()
     info = WorkerInfo("cluster", positions or KeptPositions(), ActiveTopics(), Loggers())
     server = serve(rest_app(herder, info), LOOPBACK, 0, "KAFKA_CONNECT_PORT")

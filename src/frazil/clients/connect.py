@@ -49,6 +49,11 @@ class ConnectClient:
         auth = (self._access.user, self._access.password) if self._access.user else None
         self._http = httpx.Client(base_url=self._url, timeout=_TIMEOUT, auth=auth, verify=_verify(self._access))
 
+    @property
+    def url(self) -> str:
+        """Address of the worker."""
+        return self._url
+
     def __enter__(self) -> ConnectClient:
         return self
 
@@ -166,7 +171,8 @@ class ConnectClient:
             return ["connector.class: is missing"]
         answer = self._object("PUT", f"/connector-plugins/{plugin}/config/validate", dict(config))
         values = [entry.get("value", {}) for entry in answer.get("configs", [])]
-        return [f"{value.get('name')}: {error}" for value in values for error in value.get("errors", [])]
+        found = [(str(value.get("name")), str(error)) for value in values for error in value.get("errors", [])]
+        return [error if error.startswith(name) else f"{name}: {error}" for name, error in found]
 
     def events(self, connector: str | None, count: int) -> list[dict[str, Any]]:
         """Events of the worker, of one connector or of all, the newest first."""

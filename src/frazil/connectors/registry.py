@@ -1,6 +1,6 @@
 """The connector classes that a configuration may name, and the checks that the worker asks of them."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import cache
 from importlib.metadata import entry_points
 
@@ -99,9 +99,21 @@ def warnings_of(config: Mapping[str, str]) -> list[str]:
     return [] if config.get(WARNINGS_LEVEL.name, "").strip() == "info" else parsed.warnings
 
 
-def config_infos(config: Mapping[str, str | None], settings: Settings) -> dict[str, object]:
-    """The ConfigInfos body of a validate request; raises ConfigError without a known class."""
+def config_infos(
+    config: Mapping[str, str | None],
+    settings: Settings,
+    obstacles: Callable[[Mapping[str, str]], list[str]] = lambda config: [],
+) -> dict[str, object]:
+    """The ConfigInfos body of a validate request; raises ConfigError without a known class.
+
+    `obstacles` tells why a configuration that is right in itself cannot run in the worker; each is told at the key that
+    it begins with, else at the class.
+    """
     parsed = parsed_with(config, settings)
+    own = {key: text for key, text in config.items() if text is not None}
+    for text in [] if parsed.error_texts() else obstacles(own):
+        key = text.partition(" ")[0].rstrip(":")
+        parsed.errors.setdefault(key if key in config else "connector.class", []).append(text)
     return {
         "name": config["connector.class"],
         "error_count": len(parsed.error_texts()),

@@ -258,6 +258,10 @@ class Sink(ABC):
             "batches it has. Nothing was stored"
         )
 
+    def obstacles(self) -> list[str]:
+        """Reasons why it cannot run in this process, with these settings: files that they do not allow."""
+        return []
+
     def refusals(self) -> list[str]:
         """Reasons why it cannot run that only its store tells; asked before a connector is created or changed.
 

@@ -25,7 +25,7 @@ from frazil.engine.traces import traces_of
 from frazil.environment.settings import Settings
 from frazil.environment.spark_options import check_spark
 from frazil.environment.worker import WorkerConfig
-from frazil.errors import FrazilError, StackError
+from frazil.errors import ConfigError, FrazilError, StackError
 from frazil.pipeline.mapper import installed_mappers
 from frazil.pipeline.report import BatchReport
 from frazil.stack.ports import Port, require_different
@@ -212,6 +212,7 @@ class Worker:
             self._settings,
             self._config.with_converters,
             self._refusals,
+            self._obstacles,
             lambda name, config: found_keys(
                 name, self._config.with_converters(config), self._settings, self._providers
             ),
@@ -236,6 +237,18 @@ class Worker:
         except FrazilError as error:
             logger.info("connector %s was not checked against its store: %s", name, error)
             return []
+
+    def _obstacles(self, name: str, config: Mapping[str, str]) -> list[str]:
+        """Reasons why a connector could not run here: a file, module or certificate that this worker lacks."""
+        whole = self._config.with_converters(config)
+        try:
+            with open_connector(name, whole, self._settings, self._providers).hiding() as sink:
+                return sink.obstacles()
+        except ConfigError as error:
+            return [str(error)]
+        except FrazilError as error:
+            logger.info("connector %s could not be opened to check it: %s", name, error)
+        return []
 
     def _make_sources(self, properties: Mapping[str, str]) -> SourceRuntime:
         group = self._group

@@ -22,6 +22,7 @@ from frazil.errors import ConfigError, UsageError
 from frazil.pipeline.schemas.encode import encoder
 from frazil.stack.local import LocalStack
 from tests.harness import EVENTS, event, send
+from tests.rest_worker import rest_worker
 
 CONFIG = {
     "connector.class": "io.tabular.iceberg.connect.IcebergSinkConnector",
@@ -34,19 +35,23 @@ CONFIG = {
 }
 
 
+NOBODY = "http://127.0.0.1:1"
+
+
 def validate(path: Path, config: dict[str, Any], *options: str, env: dict[str, str] | None = None) -> Result:
     file = path / "connector.json"
     file.write_text(json.dumps(config))
-    return CliRunner().invoke(app, ["validate", str(file), *options], env=env)
+    return CliRunner().invoke(app, ["validate", str(file), *options], env={"KAFKA_CONNECT_URL": NOBODY, **(env or {})})
 
 
 def test_a_good_configuration_is_told_with_its_warnings(tmp_path: Path) -> None:
     result = validate(tmp_path, {"name": "c", "config": {**CONFIG, "iceberg.tabels": "x"}})
     assert result.exit_code == 0
-    warning, not_asked, summary = result.output.splitlines()
+    warning, not_asked, summary, by = result.output.splitlines()
     assert warning.startswith("WARNING  iceberg.tabels is not a key of this connector")
     assert not_asked.startswith("WARNING  the store was not asked: the Iceberg catalog at http://127.0.0.1:1 does not")
     assert summary == "c: 0 errors, 2 warnings"
+    assert by.startswith(f"Checked with the settings of this shell, not those of a worker: the worker at {NOBODY} does")
 
 
 def test_all_errors_are_told(tmp_path: Path) -> None:
@@ -55,12 +60,12 @@ def test_all_errors_are_told(tmp_path: Path) -> None:
     body = json.loads(result.output)
     assert body["name"] == "connector"
     assert len(body["errors"]) == 2
-    assert body["sample"] is None
+    assert (body["sample"], body["worker"]) == (None, None)
 
 
 def test_one_mistake_is_one_error(tmp_path: Path) -> None:
     result = validate(tmp_path, {**CONFIG, "tasks.max": "zwei"})
-    (error, *_, summary) = result.output.splitlines()
+    (error, *_, summary, _) = result.output.splitlines()
     assert error == "ERROR    Invalid value zwei for configuration tasks.max: Not a number of type INT"
     assert summary.startswith("connector: 1 error,")
 
@@ -90,6 +95,41 @@ def test_a_value_of_a_provider_is_checked_too(tmp_path: Path, key: str, text: st
         assert (result.exit_code, type(result.exception)) == (1, SystemExit)
         assert f"{key}: " in result.output
     assert "hush" not in result.output
+
+
+FILES = SQL | {"frazil.sql": "SELECT t.id FROM t JOIN files.countries c ON t.id = c.id"}
+
+
+def test_the_word_of_the_worker_counts(tmp_path: Path) -> None:
+    refusal = "frazil.sql joins with file countries, and FRAZIL_SQL_FILES names no folder of files"
+    told: list[str] = [refusal]
+    (tmp_path / "files").mkdir()
+    (tmp_path / "files" / "countries.csv").write_text("id\n1\n")
+    here = {"FRAZIL_SQL_FILES": str(tmp_path / "files")}
+    assert validate(tmp_path, FILES, env=here).exit_code == 0
+    alone = validate(tmp_path, FILES)
+    assert (alone.exit_code, alone.output.startswith(f"ERROR    {refusal}")) == (1, True)
+    with rest_worker(tmp_path / "worker", obstacles=lambda name, config: told) as (url, _):
+        result = validate(tmp_path, FILES, env={**here, "KAFKA_CONNECT_URL": url})
+        assert (result.exit_code, f"ERROR    {refusal}\n" in result.output) == (1, True)
+        assert result.output.endswith(f"connector: 1 error, 0 warnings\nChecked by the worker at {url}\n")
+        told.clear()
+        result = validate(tmp_path, FILES, env={"KAFKA_CONNECT_URL": url})
+        assert (result.exit_code, "ERROR" in result.output) == (0, False)
+        assert "WARNING  the worker takes it, and the settings of this shell do not: frazil.sql joins" in result.output
+        body = json.loads(validate(tmp_path, FILES, "-o", "json", env={"KAFKA_CONNECT_URL": url}).output)
+        assert (body["worker"], body["errors"]) == (url, [])
+        result = validate(tmp_path, FILES | {"tasks.max": "zwei"}, env={"KAFKA_CONNECT_URL": url})
+        assert result.output.startswith("ERROR    Invalid value zwei for configuration tasks.max")
+        assert "1 error," in result.output
+
+
+def test_a_class_that_the_worker_does_not_have_is_refused(tmp_path: Path) -> None:
+    source = {"connector.class": "io.debezium.connector.postgresql.PostgresConnector", "topic.prefix": "p"}
+    with rest_worker(tmp_path / "worker") as (url, _):
+        result = validate(tmp_path, source, env={"KAFKA_CONNECT_URL": url})
+    assert result.exit_code == 1
+    assert "Failed to find any class that implements Connector" in result.output
 
 
 @pytest.mark.parametrize("text", ["[]", "no json"])

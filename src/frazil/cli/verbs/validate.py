@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from frazil.cli.connect.session import connect
 from frazil.cli.ui.console import make_console
 from frazil.cli.ui.env_file import EnvFileOption, variables_of
 from frazil.cli.ui.output import Output, OutputOption, as_text, show_table
@@ -16,13 +17,15 @@ from frazil.cli.ui.program import verb
 from frazil.cli.ui.progress import progress
 from frazil.connectors.documents import read_documents
 from frazil.environment.settings import Settings
-from frazil.errors import ConfigError, FrazilError, ServiceUnavailable
+from frazil.errors import ConfigError, FrazilError, NotFound, ServiceUnavailable
 from frazil.sql.value_text import json_text, json_value
 from frazil.text.amounts import counted
 
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from frazil.clients.connect import ConnectClient
+    from frazil.connectors.connector import Connector
     from frazil.connectors.sample import Judged, Sample
 
 _ROWS = 3
@@ -31,11 +34,16 @@ _SHOWN = 20
 
 @dataclass(frozen=True)
 class Findings:
-    """Findings of one connector; without `sample` none was asked for, or there are errors."""
+    """Findings of one connector; without `sample` none was asked for, or there are errors.
+
+    `worker` is the address of the one whose word counts; None when none answers, and `unasked` says why.
+    """
 
     name: str
     errors: list[str]
     warnings: list[str]
+    worker: str | None = None
+    unasked: str = ""
     sample: Sample | None = None
 
     @property
@@ -51,7 +59,8 @@ class Findings:
             judged, tables = (list(map(asdict, each)) for each in (self.sample.judged, self.sample.tables))
             shown = {"records": judged, "tables": tables, "columns": self.sample.columns}
             shown["warnings"] = self.sample.warnings
-        return {"name": self.name, "errors": self.errors, "warnings": self.warnings, "sample": shown}
+        found = {"name": self.name, "errors": self.errors, "warnings": self.warnings}
+        return {**found, "worker": self.worker, "sample": shown}
 
 
 @verb("validate connector.json", "validate events.yaml --sample 200", "validate connector.json --sample 1000 -o json")
@@ -65,7 +74,8 @@ def validate(
 ) -> None:
     """Check connectors, and try them on live records.
 
-    Errors and warnings are those of the worker, which does not have to run; the catalog is asked for the tables. With
+    The worker is asked when it runs, and its word counts; else the settings of this shell do, which may not be those of
+    the worker. Which of both it was is told. The catalog is asked for the tables. With
     --sample the newest records of the connector's topics go through its transforms and conversion: each is shown as
     stored, skipped or a dead letter, with the columns that would be added and the first rows. Nothing is written, and
     no consumer group is used. The exit code is 1 for a configuration with errors, and when a record would be a dead
@@ -74,7 +84,12 @@ def validate(
 
     settings = Settings.load()
     documents = read_documents([file], sys.stdin, variables=variables_of(env_file))
-    found = [_findings(document.name, document.config, sample, settings) for document in documents]
+    with connect(None) as client:
+        asked = [_Asked.of(client, {**document.config, "name": document.name}) for document in documents]
+    found = [
+        _findings(document.name, document.config, sample, settings, of_worker)
+        for document, of_worker in zip(documents, asked, strict=True)
+    ]
     if output is not Output.TABLE:
         bodies = [json_value(one.body()) for one in found]
         typer.echo(as_text(bodies[0] if len(bodies) == 1 else bodies, output))
@@ -85,34 +100,44 @@ def validate(
         raise typer.Exit(1)
 
 
-def _findings(name: str, own: Mapping[str, str], sample: int, settings: Settings) -> Findings:
-    from frazil.connectors.connector import open_resolved
-    from frazil.connectors.debezium_keys import errors_of, is_debezium, warnings_of_debezium
-    from frazil.connectors.registry import parsed_with
-    from frazil.declare.secrets import hide_secrets
+@dataclass(frozen=True)
+class _Asked:
+    """The answer of a worker: its address, or why there is none, and its errors."""
 
-    config, providers = {**own, "name": name}, settings.providers()
-    if is_debezium(own.get("connector.class", "").strip()):
-        return Findings(name, errors_of(config), warnings_of_debezium(config) + providers.unknown(config))
-    parsed = parsed_with(config, settings)
-    found = Findings(
-        name,
-        [hide_secrets(text, config) for text in parsed.causes()],
-        parsed.warnings + providers.unknown(config),
-    )
-    if found.errors:
-        return found
-    resolved = None
-    try:
-        resolved = providers.resolve(config)
-        connector = open_resolved(name, resolved, settings)
-    except FrazilError as error:
-        if sample:
-            raise
-        if resolved is not None and isinstance(error, ConfigError):
-            found.errors.append(str(error))
-        else:
-            found.warnings.append(f"the store was not asked: {error}")
+    url: str | None
+    errors: list[str]
+    why: str = ""
+
+    @classmethod
+    def of(cls, client: ConnectClient, config: Mapping[str, str]) -> _Asked:
+        try:
+            return cls(client.url, client.validate(config))
+        except (ConfigError, NotFound) as error:
+            return cls(client.url, [str(error)])
+        except FrazilError as error:
+            return cls(None, [], str(error))
+
+    def over(self, found: Findings) -> Findings:
+        """The findings of this shell with the worker's word over them."""
+        if self.url is None:
+            return replace(found, unasked=self.why)
+        if self.errors:  # which repeat the consequences of one mistake
+            told = found.errors and all(any(own in text for text in self.errors) for own in found.errors)
+            return replace(found, errors=found.errors if told else self.errors, worker=self.url)
+        told_here = [f"the worker takes it, and the settings of this shell do not: {text}" for text in found.errors]
+        return replace(found, errors=[], warnings=found.warnings + told_here, worker=self.url)
+
+
+def _findings(
+    name: str,
+    own: Mapping[str, str],
+    sample: int,
+    settings: Settings,
+    of_worker: _Asked,
+) -> Findings:
+    found, connector = _opened(name, own, settings, bool(sample))
+    found = of_worker.over(found)
+    if connector is None or found.errors:
         return found
     with progress(make_console(stderr=True)) as say, connector.hiding() as sink:
         try:
@@ -131,6 +156,39 @@ def _findings(name: str, own: Mapping[str, str], sample: int, settings: Settings
             return replace(found, sample=sink.sample(sample, _ROWS, say, on_spark))
 
 
+def _opened(
+    name: str, own: Mapping[str, str], settings: Settings, to_sample: bool
+) -> tuple[Findings, Connector | None]:
+    """Findings in the configuration itself, and the connector, as the settings of this shell have it."""
+    from frazil.connectors.connector import open_resolved
+    from frazil.connectors.debezium_keys import errors_of, is_debezium, warnings_of_debezium
+    from frazil.connectors.registry import parsed_with
+    from frazil.declare.secrets import hide_secrets
+
+    config, providers = {**own, "name": name}, settings.providers()
+    if is_debezium(own.get("connector.class", "").strip()):
+        return Findings(name, errors_of(config), warnings_of_debezium(config) + providers.unknown(config)), None
+    parsed = parsed_with(config, settings)
+    errors = [hide_secrets(text, config) for text in parsed.causes()]
+    found = Findings(name, errors, parsed.warnings + providers.unknown(config))
+    if errors:
+        return found, None
+    resolved = None
+    try:
+        resolved = providers.resolve(config)
+        connector = open_resolved(name, resolved, settings)
+        found.errors.extend(connector.sink.obstacles())
+        return found, connector
+    except FrazilError as error:
+        if to_sample:
+            raise
+        if resolved is not None and isinstance(error, ConfigError):
+            found.errors.append(str(error))
+        else:
+            found.warnings.append(f"the store was not asked: {error}")
+        return found, None
+
+
 def _print(findings: Findings) -> None:
     console = make_console()
     for text in findings.errors:
@@ -139,6 +197,12 @@ def _print(findings: Findings) -> None:
         console.print(f"WARNING  {text}", soft_wrap=True)
     errors, warnings = counted(len(findings.errors), "error"), counted(len(findings.warnings), "warning")
     console.print(f"{findings.name}: {errors}, {warnings}")
+    if findings.worker is None:
+        console.print(
+            f"Checked with the settings of this shell, not those of a worker: {findings.unasked}", soft_wrap=True
+        )
+    else:
+        console.print(f"Checked by the worker at {findings.worker}", soft_wrap=True)
     found = findings.sample
     if found is None:
         return

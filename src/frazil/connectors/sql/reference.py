@@ -6,16 +6,15 @@ import io
 from collections.abc import Sequence
 from pathlib import Path
 
-import msgspec
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv
-import pyarrow.json
 import pyarrow.parquet
 from pyiceberg.catalog import Catalog
 from pyiceberg.exceptions import NoSuchTableError
 
 from frazil.clients.catalog import catalog_errors
+from frazil.connectors.sql.json_files import json_rows
 from frazil.errors import ConfigError
 
 MOST_ROWS = 1_000_000
@@ -69,7 +68,6 @@ FILES = "files."
 _FORMS = (".csv", ".json", ".jsonl", ".parquet")
 _MOST_BYTES = 256 << 20
 _ZERO, _ZERO_OR_LONG = "^[+-]?0[0-9]", "^[+-]?(0[0-9]|[0-9]{16,}$)"
-_object = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
 
 Version = tuple[Path, int, int, int]
 
@@ -83,6 +81,14 @@ class ReferenceFiles:
     def __init__(self, folder: Path | None) -> None:
         self._folder = folder
         self._known: dict[str, tuple[Version, pa.Table]] = {}
+
+    def problem(self, name: str) -> str | None:
+        """Tell why a file cannot be read: the folder does not have it, or there is no folder."""
+        try:
+            self._file(name)
+        except ConfigError as error:
+            return str(error)
+        return None
 
     def read(self, name: str) -> pa.Table:
         """The rows of a file now. Raises ConfigError for one that is not there, too large, or has other columns."""
@@ -110,8 +116,8 @@ class ReferenceFiles:
     def _file(self, name: str) -> Path:
         if self._folder is None:
             raise ConfigError(
-                f"frazil.sql joins with file {name}, and this worker allows none. Nothing was read. Only who runs the "
-                "worker can name a folder of files: FRAZIL_SQL_FILES"
+                f"frazil.sql joins with file {name}, and FRAZIL_SQL_FILES names no folder of files. Nothing was read. "
+                "Only who runs the worker can name one, in its environment"
             )
         found = [file for form in _FORMS if (file := self._folder / f"{name}{form}").is_file()]
         if len(found) != 1 or "/" in name:
@@ -157,12 +163,7 @@ def _rows(file: Path, content: bytes, schema: pa.Schema | None) -> pa.Table:
             options.column_types = texts
             table = pa.csv.read_csv(io.BytesIO(content), convert_options=options)
     else:
-        content.decode()
-        for line in filter(bytes.strip, content.splitlines()):
-            _object(line)  # Arrow's reader goes down as deep as a line says, and ends the process
-        ignored = "infer" if schema is None else "ignore"
-        options = pa.json.ParseOptions(explicit_schema=schema, unexpected_field_behavior=ignored)
-        table = pa.json.read_json(source, parse_options=options)
+        table = json_rows(content, schema)
     if schema is not None:
         return table.select(schema.names).cast(schema)
     nulls = [pa.field(each.name, pa.string()) if pa.types.is_null(each.type) else each for each in table.schema]

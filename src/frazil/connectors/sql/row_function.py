@@ -40,8 +40,8 @@ def problem_of_module(name: str, allowed: Collection[str]) -> str | None:
     if found is not None and found[1] in allowed:
         return None
     return (
-        f"It is of no module that this worker allows (FRAZIL_PYTHON_MODULES={','.join(allowed) or '(none)'}). Nothing "
-        "was imported. Only who runs the worker can allow a module"
+        f"It is of no module that FRAZIL_PYTHON_MODULES allows ({','.join(allowed) or 'none'}). Nothing was imported. "
+        "Only who runs the worker can allow a module, in its environment"
     )
 
 

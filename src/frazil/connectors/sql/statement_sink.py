@@ -21,6 +21,7 @@ from frazil.connectors.source import task_source, topics_of
 from frazil.connectors.sql.columns import spark_columns
 from frazil.connectors.sql.config import StatementConfig
 from frazil.connectors.sql.found_columns import INFERRED, REGISTRY, mixed_columns, newest_columns
+from frazil.connectors.sql.reference import FILES, ReferenceFiles
 from frazil.connectors.sql.row_function import RowFunction
 from frazil.connectors.sql.runs import StatementRuns, scans_of
 from frazil.connectors.sql.sample import Judge
@@ -61,6 +62,12 @@ class StatementSink(Sink):
                 logger.warning("connector %s: %s: %s. %s", self.name, concern.what, concern.effect, concern.cure)
         except FrazilError as error:
             logger.warning("connector %s: whether there are newer schemas is not known: %s", self.name, error)
+
+    def obstacles(self) -> list[str]:
+        """See `Sink`."""
+        files = ReferenceFiles(self._own.folder)
+        names = (name.removeprefix(FILES) for name in self._own.statement.tables if name.startswith(FILES))
+        return [problem for problem in map(files.problem, names) if problem]
 
     def concerns(self) -> list[Concern]:
         """See `Sink`."""

@@ -79,5 +79,6 @@ class Validate(Resource):
         name = config.get("connector.class")
         if name is not None and not name.removesuffix("Connector").endswith(plugin.removesuffix("Connector")):
             raise ConfigError(f"Included connector type {name} does not match request type {plugin}")
-        answer = JSONResponse(config_infos(config, herder_of(request).settings))
+        herder = herder_of(request)
+        answer = JSONResponse(config_infos(config, herder.settings, herder.obstacles))
         return with_warnings(answer, {key: value for key, value in config.items() if value is not None})
