@@ -30,7 +30,7 @@ def test_what_the_program_reads_is_declared() -> None:
 def test_what_is_declared_is_read() -> None:
     text = "\n".join(sources().values())
     fallbacks = {variable.fallback for variable in VARIABLES.values()}
-    by_key = {name for name in VARIABLES if f'parsed.flag("{Settings.key_of(name)}")' in text}
+    by_key = {name for name in VARIABLES if f'"{Settings.key_of(name)}"' in text}
     unread = {name for name in VARIABLES if f'"{name}"' not in text} - fallbacks - by_key
     assert unread == {variable.name for variable in VARIABLES.values() if variable.no_effect}
 

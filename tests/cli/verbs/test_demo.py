@@ -66,9 +66,9 @@ def test_the_demo_and_one_that_is_interrupted(tmp_path: Path) -> None:
     try:
         code, shown = finished(program(settings, "demo"), timeout=480)
         assert code == 0, shown
-        assert "14 created, 1 was there already" in shown
+        assert "14 created" in shown and "there already" not in shown
         assert re.search(r"^ +bucket +api +calls +worst_status", shown, re.MULTILINE), shown
-        assert len(re.findall(r"^ [a-z-]+ +s3\.\w+ +\d+ +\d+ $", shown, re.MULTILINE)) == 10, shown
+        assert len(re.findall(r"^ [a-z-]+ +s3\.\w+ +\d+ +\d+\s*$", shown, re.MULTILINE)) == 10, shown
         assert "The stack goes on running." in shown
         summary = finished(program(settings, "query", "--format", "csv"))[1].splitlines()
         assert [line.split(",")[:2] for line in summary[1:]] == [
@@ -77,7 +77,7 @@ def test_the_demo_and_one_that_is_interrupted(tmp_path: Path) -> None:
             ["auditlogs", "1000"],
         ]
         interrupted = program(settings, "demo")
-        assert "0 created, 15 were there already" in output_until(interrupted, "[3/4]")
+        assert "0 created, 14 were there already" in output_until(interrupted, "[3/4]")
         interrupted.send_signal(signal.SIGINT)
         code, shown = finished(interrupted)
         assert code == 130
