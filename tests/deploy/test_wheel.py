@@ -55,7 +55,7 @@ def test_the_demo_runs_from_a_wheel_in_an_empty_folder(wheel: Path, tmp_path: Pa
     assert run(python, "-P", "-m", "frazil", "--version", cwd=folder) == run(frazil, "--version", cwd=folder)
     try:
         shown = run(frazil, "demo", cwd=folder, env=env)
-        assert "14 created, 1 was there already" in shown
+        assert "14 created" in shown
         count = run(frazil, "sql", "--format", "csv", "SELECT count(*) AS n FROM apilogs", cwd=folder, env=env)
         assert count.split() == ["n", "1000"]
     finally:
