@@ -24,7 +24,7 @@ from tests.worker.watch.positions import KeptPositions
 def rest_worker(
     home: Path,
     positions: Positions | None = None,
-    obstacles: Callable[[str, Mapping[str, str]], list[str]] = lambda name, config: [],
+    obstacles: Callable[[Mapping[str, str]], list[str]] = lambda config: [],
 ) -> Iterator[tuple[str, ScriptedFactory]]:
     """URL of a served REST API, and the factory that has made its runners. Positions are in memory unless given."""
     factory = ScriptedFactory()

@@ -238,9 +238,9 @@ class Worker:
             logger.info("connector %s was not checked against its store: %s", name, error)
             return []
 
-    def _obstacles(self, name: str, config: Mapping[str, str]) -> list[str]:
+    def _obstacles(self, config: Mapping[str, str]) -> list[str]:
         """Reasons why a connector could not run here: a file, module or certificate that this worker lacks."""
-        whole = self._config.with_converters(config)
+        name, whole = config.get("name", ""), self._config.with_converters(config)
         try:
             with open_connector(name, whole, self._settings, self._providers).hiding() as sink:
                 return sink.obstacles()

@@ -109,7 +109,7 @@ def test_the_word_of_the_worker_counts(tmp_path: Path) -> None:
     assert validate(tmp_path, FILES, env=here).exit_code == 0
     alone = validate(tmp_path, FILES)
     assert (alone.exit_code, alone.output.startswith(f"ERROR    {refusal}")) == (1, True)
-    with rest_worker(tmp_path / "worker", obstacles=lambda name, config: told) as (url, _):
+    with rest_worker(tmp_path / "worker", obstacles=lambda config: told) as (url, _):
         result = validate(tmp_path, FILES, env={**here, "KAFKA_CONNECT_URL": url})
         assert (result.exit_code, f"ERROR    {refusal}\n" in result.output) == (1, True)
         assert result.output.endswith(f"connector: 1 error, 0 warnings\nChecked by the worker at {url}\n")

@@ -63,7 +63,7 @@ def restore(
             typer.echo(f"{name}: {told}" if done else f"frazil: {name}: {told}", err=not done)
             failed += not done
             there += [name] if done and not dry_run else []
-        failed += tell_failed(client, there, there)
+        failed += tell_failed(client, there)
     if dry_run:
         typer.echo("nothing was changed")
     if failed:

@@ -77,8 +77,7 @@ def apply(
                 typer.echo(f"frazil: {document.name} ({document.source}): {error}", err=True)
                 refused |= isinstance(error, ConfigError)
         if not dry_run:
-            changed = [name for name, outcome in applied.items() if outcome != "unchanged"]
-            dead = tell_failed(client, applied, changed)
+            dead = tell_failed(client, applied, changed=any(one != "unchanged" for one in applied.values()))
         if prune and not (outcomes["failed"] or outcomes["refused"] or dead):
             outcomes["deleted"] += _prune(client, without_file(client, documents), dry_run=dry_run, yes=yes)
     done = ", ".join(f"{count} {outcome}" for outcome, count in outcomes.items() if count)
@@ -203,7 +202,7 @@ def patch_connector(
             return "\n  ".join(["would be updated; nothing was sent" if dry_run else "updated", *changes])
 
         def told(done: list[str]) -> int:
-            return 0 if dry_run else tell_failed(client, done, done)
+            return 0 if dry_run else tell_failed(client, done)
 
         for_each(chosen(client, names, regex), patched, told)
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from frazil.cli.connect.offsets import get as show_offsets
+from frazil.cli.connect.outcome import reason_of
 from frazil.cli.connect.plugins import list_plugins as show_plugins
 from frazil.cli.connect.plugins import loggers as show_loggers
 from frazil.cli.connect.session import (
@@ -71,7 +72,7 @@ def tasks(name: NameArgument, output: ListOption = Output.TABLE, context: Contex
     """List the tasks of a connector with their states."""
     with connect(context) as client:
         found = client.status(name)["tasks"]
-    rows = [(f"{name}-{t['id']}", t["state"], t["worker_id"], t.get("trace", "").partition("\n")[0]) for t in found]
+    rows = [(f"{name}-{t['id']}", t["state"], t["worker_id"], reason_of(t)) for t in found]
     show(output, found, ("task", "state", "worker", "reason"), rows)
 
 

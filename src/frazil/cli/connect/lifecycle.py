@@ -43,13 +43,7 @@ def pause_connector(names: NamesArgument, regex: RegexOption = False, context: C
 @_resume("connector", _RESUME, "resume connector 'iceberg-.*' -e")
 def resume_connector(names: NamesArgument, regex: RegexOption = False, context: ContextOption = None) -> None:
     """Read again from where the connector was."""
-    with connect(context) as client:
-
-        def resumed(name: str) -> str:
-            client.resume(name)
-            return "resuming"
-
-        for_each(chosen(client, names, regex), resumed, lambda done: tell_failed(client, done, done))
+    _each(names, regex, context, lambda client, name: client.resume(name), "resuming", tell_failed)
 
 
 def stop_connectors(names: Sequence[str], regex: bool, context: str | None) -> None:
@@ -64,7 +58,7 @@ def restart_connectors(names: Sequence[str], regex: bool, context: str | None, *
         def restarted(name: str) -> str:
             return "restarting" if client.restart(name, only_failed=only_failed) else "nothing of it has failed"
 
-        for_each(chosen(client, names, regex), restarted, lambda done: tell_failed(client, done, done))
+        for_each(chosen(client, names, regex), restarted, lambda done: tell_failed(client, done))
 
 
 def restart_tasks(names: Sequence[str], context: str | None) -> None:
@@ -82,14 +76,18 @@ def restart_tasks(names: Sequence[str], context: str | None) -> None:
             return "restarting"
 
         def told(done: Sequence[str]) -> int:
-            connectors = {wanted[text][0] for text in done}
-            return tell_failed(client, sorted(connectors), connectors)
+            return tell_failed(client, sorted({wanted[text][0] for text in done}))
 
         for_each(wanted, restarted, told)
 
 
 def _each(
-    names: Sequence[str], regex: bool, context: str | None, action: Callable[[ConnectClient, str], None], done: str
+    names: Sequence[str],
+    regex: bool,
+    context: str | None,
+    action: Callable[[ConnectClient, str], None],
+    done: str,
+    then: Callable[[ConnectClient, list[str]], int] = lambda client, names: 0,
 ) -> None:
     with connect(context) as client:
 
@@ -97,7 +95,7 @@ def _each(
             action(client, name)
             return done
 
-        for_each(chosen(client, names, regex), acted)
+        for_each(chosen(client, names, regex), acted, lambda succeeded: then(client, succeeded))
 
 
 class Goal(StrEnum):

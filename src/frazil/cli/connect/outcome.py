@@ -36,13 +36,13 @@ def reason_of(part: Mapping[str, Any]) -> str:
     return str(part.get("trace") or "").partition("\n")[0]
 
 
-def tell_failed(client: ConnectClient, names: Iterable[str], changed: Iterable[str]) -> int:
+def tell_failed(client: ConnectClient, names: Iterable[str], *, changed: bool = True) -> int:
     """Wait until connectors run or have failed, 15 s at most, and tell those that do not run; how many have failed.
 
-    The state of one that was `changed` is looked at once its worker has had time to see the change.
+    Where one was `changed`, their worker has time to see it before it is asked.
     """
     waiting = list(dict.fromkeys(names))
-    if not set(waiting).isdisjoint(changed):
+    if waiting and changed:
         time.sleep(2 * _LOOK_S)
     deadline, failed = time.monotonic() + _SETTLED_S, 0
     while waiting:

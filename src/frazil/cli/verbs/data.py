@@ -219,8 +219,7 @@ def init(
 
         report(Step("catalog", f"{settings.sql_catalog} (Trino)", "created" if create_catalog(settings) else "exists"))
     with ConnectClient(settings.connect_access) as client:
-        changed = [name for name, outcome in connectors.items() if outcome != "exists"]
-        failed = tell_failed(client, connectors, changed)
+        failed = tell_failed(client, connectors, changed=any(one != "exists" for one in connectors.values()))
     told = ", ".join(f"{n} {outcome}" for outcome, n in outcomes.items())
     typer.echo(f"{counted(failed, 'connector')} FAILED: {told}" if failed else f"Ready: {told}")
     if failed:

@@ -81,7 +81,6 @@ def validate(
     no consumer group is used. The exit code is 1 for a configuration with errors, and when a record would be a dead
     letter.
     """
-
     settings = Settings.load()
     documents = read_documents([file], sys.stdin, variables=variables_of(env_file))
     with connect(None) as client:
@@ -128,13 +127,7 @@ class _Asked:
         return replace(found, errors=[], warnings=found.warnings + told_here, worker=self.url)
 
 
-def _findings(
-    name: str,
-    own: Mapping[str, str],
-    sample: int,
-    settings: Settings,
-    of_worker: _Asked,
-) -> Findings:
+def _findings(name: str, own: Mapping[str, str], sample: int, settings: Settings, of_worker: _Asked) -> Findings:
     found, connector = _opened(name, own, settings, bool(sample))
     found = of_worker.over(found)
     if connector is None or found.errors:

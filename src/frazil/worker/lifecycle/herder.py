@@ -53,7 +53,7 @@ class Herder:
         settings: Settings | None = None,
         complete: Callable[[Mapping[str, str]], Mapping[str, str]] = dict,
         refusals: Callable[[str, Mapping[str, str]], list[str]] = lambda name, config: [],
-        obstacles: Callable[[str, Mapping[str, str]], list[str]] = lambda name, config: [],
+        obstacles: Callable[[Mapping[str, str]], list[str]] = lambda config: [],
         find: Callable[[str, Mapping[str, str]], Mapping[str, str]] = lambda name, config: {},
     ) -> None:
         """`obstacles` tells why a configuration that is right in itself would fail when it starts here; see
@@ -61,10 +61,10 @@ class Herder:
         self.worker_id = worker_id
         self.settings = settings or Settings({})
         self.completed = complete
+        self.obstacles = obstacles
         self._providers = providers or ConfigProviders()
         self._store = store
         self._board = board
-        self._obstacles = obstacles
         self._checks = ConfigChecks(self.settings, self._providers, complete, refusals, find)
         self._lock = threading.RLock()
         self._writing = threading.RLock()
@@ -73,10 +73,6 @@ class Herder:
         self._owns: Callable[[str], bool] = lambda name: board is None
         self._started = False
         self._closing = False
-
-    def obstacles(self, config: Mapping[str, str]) -> list[str]:
-        """Reasons why a configuration that is right in itself would fail when it starts here."""
-        return self._obstacles(config.get("name", ""), config)
 
     @property
     def started(self) -> bool:
