@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import gc
 import logging
 import os
 import re
@@ -42,6 +43,13 @@ hypothesis.settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "frazil"))
 
 # To build the tree of all verbs takes longer than what most of them do.
 setattr(typer.testing, "_get_command", cache(typer.main.get_command))  # noqa: B010
+
+
+def pytest_collection_finish() -> None:
+    """What is imported and collected stays until the end: to look through it for garbage again and again is a
+    twentieth of a run."""
+    gc.freeze()
+    gc.set_threshold(100_000, 50, 1000)
 
 
 def pytest_configure() -> None:

@@ -251,6 +251,7 @@ def test_an_answer_is_plotted_and_the_columns_of_a_table_have_a_history(
     assert visitor.complaints == []
 
 
+@pytest.mark.faults
 def test_a_report_about_the_logs_is_made_for_a_time(
     browser: Browser, worker: Worker, packages: Path, tmp_path: Path
 ) -> None:
@@ -281,6 +282,7 @@ def test_a_report_about_the_logs_is_made_for_a_time(
     assert faults == []
 
 
+@pytest.mark.faults
 def test_a_table_is_maintained_on_request(visitor: Visitor, worker: Worker, pipe: Pipe) -> None:
     worker.client.put_config(pipe.connector, {**pipe.config(), "frazil.maintenance.interval.ms": "3600000"})
     for number in (1, 2, 3):

@@ -123,6 +123,7 @@ def test_records_that_fit_by_now_are_stored_and_the_others_stay(worker: Worker, 
 
 
 @pytest.mark.outage
+@pytest.mark.faults
 def test_killed_after_the_commit_and_before_the_markers(worker: Worker, pipe: Pipe) -> None:
     pipe.send([event(n, count=TOO_BIG + n) for n in range(50)])
     start(worker, pipe)

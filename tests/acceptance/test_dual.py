@@ -53,6 +53,7 @@ def kill(service: Service) -> None:
 @pytest.mark.stack
 @pytest.mark.spark
 @pytest.mark.timeout(400)
+@pytest.mark.faults
 def test_gateways_that_are_killed_under_load_lose_nothing(dual: LocalStack, tmp_path: Path) -> None:
     """One after the other, until one is left."""
     gateways = named(dual, *(f"dest{number}" for number in range(1, GATEWAYS)))

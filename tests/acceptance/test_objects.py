@@ -211,6 +211,7 @@ def _check_names(pipe: ObjectPipe, lines: int, flush: int) -> None:
 
 @pytest.mark.outage
 @pytest.mark.timeout(600)
+@pytest.mark.faults
 def test_a_kill(stack: LocalStack, tmp_path: Path) -> None:
     _check_names(_kill(stack, tmp_path, "objects-killed", 1, {"flush.size": "500"}), 5_000, 500)
 

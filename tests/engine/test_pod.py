@@ -124,6 +124,7 @@ def test_tasks_run_in_pods_and_one_that_is_ended_finishes_them(tmp_path: Path) -
 
 @pytest.mark.spark
 @pytest.mark.timeout(300)
+@pytest.mark.faults
 def test_cluster_mode_makes_a_driver_that_attaches_to_its_jvm(tmp_path: Path) -> None:
     """Spark's client makes the pod of the driver; that pod's command then runs here, with executors as above."""
     kubernetes = Kubernetes(tmp_path)

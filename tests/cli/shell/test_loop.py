@@ -144,6 +144,7 @@ def test_tab_completes_and_the_history_is_kept(shell: Terminal, log_tables: LogT
 
 
 @pytest.mark.trino
+@pytest.mark.faults
 def test_ctrl_c_ends_the_statement_on_trino_too(trino: Settings, log_tables: LogTables, home: Path) -> None:
     engine = TrinoEngine(trino)
     env = {**trino.env, "NAMESPACE_NAME": log_tables.namespace, "FRAZIL_HOME": str(home)}

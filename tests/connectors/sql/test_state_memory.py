@@ -14,6 +14,7 @@ MEGABYTES = 16
 
 
 @pytest.mark.spark
+@pytest.mark.faults
 def test_a_state_that_is_larger_than_its_memory_lies_on_the_disk() -> None:
     done = subprocess.run(
         [sys.executable, "-m", state_memory.__name__, str(MEGABYTES)], capture_output=True, text=True, check=False

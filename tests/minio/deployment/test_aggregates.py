@@ -65,6 +65,7 @@ def begin_of(record: dict[str, Any], minutes: int) -> datetime:
 @pytest.mark.spark
 @pytest.mark.filterwarnings("ignore:unclosed <socket.socket:ResourceWarning")
 @pytest.mark.filterwarnings("ignore:Exception ignored in. <socket:pytest.PytestUnraisableExceptionWarning")
+@pytest.mark.faults
 def test_calls_latencies_and_failed_logins_are_those_of_the_records(stack: LocalStack, spark: SparkSession) -> None:
     own = {"NAMESPACE_NAME": "aggregates", "API_LOGS_TOPIC": "aggregated-api-logs"}
     settings = Settings({**stack.settings.env, **own})

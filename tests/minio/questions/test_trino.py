@@ -26,6 +26,9 @@ STORY: dict[str, Value] = {
     "rows": 100_000,
 }
 
+FEW = ("errors", "sessions", "who-deleted")
+"""One of each table: the stored views have most of what the others ask."""
+
 
 @pytest.fixture(scope="module")
 def on_trino(asked: Asked, trino: Settings) -> Asked:
@@ -57,7 +60,9 @@ def alike(asked: Asked, on_trino: Asked, name: str, values: dict[str, Value]) ->
     assert comparable(on_trino.ask(name, **values)) == comparable(asked.ask(name, **values)), values
 
 
-@pytest.mark.parametrize("name", QUESTIONS)
+@pytest.mark.parametrize(
+    "name", [name if name in FEW else pytest.param(name, marks=pytest.mark.faults) for name in QUESTIONS]
+)
 def test_both_engines_answer_alike(asked: Asked, on_trino: Asked, name: str) -> None:
     alike(asked, on_trino, name, {})
     alike(asked, on_trino, name, taken(name))

@@ -212,6 +212,7 @@ def test_answers_of_the_runtime_have_no_secret_where_the_worker_hides_them(
         server.stop()
 
 
+@pytest.mark.faults
 def test_a_plugin_that_came_later_is_there_once_it_is_asked_for(stack: LocalStack, tmp_path: Path) -> None:
     own = {"KAFKA_BOOTSTRAP_SERVERS": stack.settings.bootstrap_servers, "SOURCE_CONNECT_PORT": str(unused(1)[0])}
     settings = isolated_settings(tmp_path / "home", **own)

@@ -63,6 +63,7 @@ def config_of(settings: Settings) -> dict[str, str]:
 
 
 @pytest.mark.stack
+@pytest.mark.faults
 def test_snapshot_and_lag_are_told_under_the_names_of_dashboards(settings: Settings, tmp_path: Path) -> None:
     slots = Slots(lambda: {"goods": config_of(settings)}, lambda config: config)
     runtime = SourceRuntime(settings, {"group.id": f"group-{settings.source_connect_port}"})

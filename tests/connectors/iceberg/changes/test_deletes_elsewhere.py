@@ -78,6 +78,7 @@ def test_spark_and_the_embedded_engine_see_what_pyiceberg_sees(
 
 
 @pytest.mark.spark
+@pytest.mark.faults
 def test_maintenance_folds_deletes_into_the_files(
     runtime: IcebergRuntime, stack: LocalStack, make_table: MakeTable
 ) -> None:
