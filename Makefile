@@ -23,7 +23,7 @@ browser: env
 trino: env
 	@.venv/bin/python scripts/fetch_archives.py
 
-test-faults: env ## Longer kills, outages, loads and searches, which take an hour
+test-faults: env ## Longer kills, outages, loads, pages and searches: what make test leaves out; take an hour
 	@.venv/bin/pytest -m faults
 	@HYPOTHESIS_PROFILE=thorough .venv/bin/pytest -m "hypothesis and not faults"
 

@@ -85,6 +85,7 @@ def test_a_driver_tells_in_variables_what_an_executor_needs() -> None:
 
 @pytest.mark.spark
 @pytest.mark.timeout(300)
+@pytest.mark.faults
 def test_tasks_run_in_pods_and_one_that_is_ended_finishes_them(tmp_path: Path) -> None:
     folder = tmp_path / "spark"
     folder.mkdir()

@@ -281,6 +281,7 @@ def test_statements_that_streams_cannot_have_are_refused_at_the_start(made: Memo
         streams({**MINUTES, "frazil.sql": sql})
 
 
+@pytest.mark.faults
 def test_a_state_of_many_bytes_goes_on_where_nothing_is_on_the_disk(made: Memory, streams: Any) -> None:
     broker, _ = made
     config = {**MINUTES, "frazil.sql": "SELECT id FROM t", "frazil.dedup.keys": "page", "frazil.watermark": "at 1 day"}

@@ -171,6 +171,6 @@ class StatementSink(Sink):
     def replayer(self, queues: Sequence[Queue], *, dry_run: bool) -> Replayer:
         """See `Sink`."""
         raise ConfigError(
-            f"dead letters of {self.name} cannot be replayed: the tables that its statement joins may differ by now. "
-            "They stay open. Produce each correct record to its topic again, then drop them."
+            f"dead letters of {self.name} cannot be replayed: its statement, or a table that it joins, may have "
+            "changed since. They stay open. Produce each correct record to its topic again, then drop them."
         )

@@ -18,7 +18,7 @@ from frazil.clients.object_store import ObjectStoreConfig
 from frazil.clients.objects import ObjectStore
 from frazil.connectors.objects.config.delta_keys import DeltaConfig
 from frazil.connectors.objects.config.object_sink import ObjectSinkConfig
-from frazil.connectors.objects.delta.table import DeltaTarget, Place
+from frazil.connectors.objects.delta.table import DeltaTarget, Place, cause
 from frazil.connectors.objects.results import PartitionResult
 from frazil.connectors.objects.task import ObjectsSpec, run
 from frazil.errors import CommitConflict, ConfigError, Fenced, ServiceUnavailable
@@ -352,3 +352,16 @@ def test_objects_whose_keys_grow_with_the_records_are_maps_where_there_is_little
     target = case.target()
     found = case.write(target, [Row(n, b'{"n":%d,"ids":{"k%d":%d}}' % (n, n, n), 0) for n in range(12)])
     assert (refused(found), [dict(row["ids"]) for row in case.rows()]) == ({}, [{f"k{n}": str(n)} for n in range(12)])
+
+
+def test_an_error_is_told_in_a_line_without_colours_and_markup() -> None:
+    arrow = "\n   \x1b[31m↳\x1b[0m "
+    answer = (
+        '<?xml version="1.0" encoding="UTF-8"?>\n<Error><Code>AccessDenied</Code><Message>Access Denied.</Message>'
+        "<Resource>/b</Resource></Error>\n"
+    )
+    error = OSError(f"Kernel error -> Generic S3 error{arrow}Error performing GET http://a/b in 5ms{arrow}{answer}")
+    assert cause(error) == (
+        "Kernel error -> Generic S3 error: Error performing GET http://a/b in 5ms: AccessDenied: Access Denied"
+    )
+    assert cause(ValueError("as it is.")) == "as it is"

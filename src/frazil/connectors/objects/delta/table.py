@@ -6,6 +6,7 @@ an application transaction, and delta-rs refuses a commit when another one moved
 
 import json
 import logging
+import re
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -42,6 +43,10 @@ with extra("delta"):
 
 logger = logging.getLogger(__name__)
 
+_COLOUR = re.compile(r"\x1b\[[\d;]*m")
+_S3_ERROR = re.compile(
+    r"<\?xml[^>]*>\s*<Error>.*?<Code>([^<]*)</Code>\s*<Message>([^<]*)</Message>.*?</Error>", re.DOTALL
+)
 _VACUUM_INTERVAL = 10
 """Commits after which old files are deleted where small ones are not put together."""
 _SAFE_HOURS = 168
@@ -221,8 +226,8 @@ class DeltaTarget:
     def _refused(self, error: Exception) -> FrazilError:
         if isinstance(error, CommitFailedError):
             return CommitConflict(
-                f"Delta table {self._place.uri} was changed by others at the same time ({error}); the files are added "
-                "in the next attempt"
+                f"Delta table {self._place.uri} was changed by others at the same time ({cause(error)}); the files are "
+                "added in the next attempt"
             )
         return self._translated(error, "does not take a commit")
 
@@ -317,8 +322,16 @@ class DeltaTarget:
 
     def _translated(self, error: Exception, what: str) -> FrazilError:
         if isinstance(error, ValueError | SchemaMismatchError | DeltaProtocolError) or "Schema error" in str(error):
-            return ConfigError(f"Delta table {self._place.uri} {what}: {error}. Nothing of this batch was stored.")
-        return ServiceUnavailable(f"Delta table {self._place.uri} {what}: {error}; the records are read again")
+            return ConfigError(
+                f"Delta table {self._place.uri} {what}: {cause(error)}. Nothing of this batch was stored."
+            )
+        return ServiceUnavailable(f"Delta table {self._place.uri} {what}: {cause(error)}; the records are read again")
+
+
+def cause(error: Exception) -> str:
+    """The words of an error of delta-rs in one line: without its colours, and of a store's answer the message alone."""
+    words = _S3_ERROR.sub(r"\1: \2", _COLOUR.sub("", str(error)))
+    return ": ".join(part.strip(" .\n") for part in words.split("↳"))
 
 
 def _number(value: str | None) -> str | None:
