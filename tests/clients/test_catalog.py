@@ -18,6 +18,7 @@ from requests.exceptions import ConnectionError, ReadTimeout, RequestException
 from frazil.clients.catalog import catalog_error, catalog_errors, connect
 from frazil.environment.settings import Settings
 from frazil.errors import ConfigError, ServiceUnavailable
+from tests import web
 
 
 @pytest.mark.parametrize(
@@ -39,6 +40,17 @@ def test_what_passes_and_what_does_not(error: RequestException | RESTError, kind
     assert isinstance(made, kind)
     assert "http://127.0.0.1:1" in str(made)
     assert "table a.b" in str(made)
+
+
+def test_a_web_page_is_no_answer_of_a_catalog() -> None:
+    """Of a proxy before a catalog that is away, say."""
+
+    class Page(web.Handler):
+        def do_GET(self) -> None:
+            self.answer(200, b"<html>", "text/html; charset=utf-8")
+
+    with web.served(Page) as url, pytest.raises(ServiceUnavailable, match=r"does not answer \(it sends a web page\)"):
+        connect({"uri": url})
 
 
 def test_a_name_without_a_namespace_is_told() -> None:

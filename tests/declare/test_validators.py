@@ -40,6 +40,7 @@ def test_names_may_have_any_printable_text(name: str) -> None:
     ("name", "reason"),
     [
         ("", "String may not be empty"),
+        ("n" * 1025, "String may not have more than 1,024 characters"),
         ("a\x07", "String may not contain control sequences but had the following ASCII chars: 7"),
         ("a\nb\x9f", "String may not contain control sequences but had the following ASCII chars: 10, 159"),
     ],

@@ -77,6 +77,15 @@ def test_a_request_that_does_not_come_to_its_end_is_cut(start: Start, sent: byte
         assert is_closed(connection)
 
 
+def test_a_body_with_two_lengths_ends_the_connection(start: Start) -> None:
+    """A proxy before the server may see another request behind it."""
+    head = b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n"
+    with connect(start(), head + b"GET /large HTTP/1.1\r\nHost: x\r\n\r\n") as connection:
+        answer = b"".join(iter(lambda: connection.recv(1 << 16), b""))
+    assert answer.startswith(b"HTTP/1.1 400 ")
+    assert answer.count(b"HTTP/1.1") == 1
+
+
 def test_bytes_that_trickle_do_not_put_the_end_off(start: Start) -> None:
     with connect(start(), b"GET / HTTP/1.1\r\nX-A: ") as connection:
         ended = time.monotonic() + PATIENCE_S

@@ -23,7 +23,7 @@ from pyiceberg.table.metadata import TableMetadata
 from pyiceberg.table.update import TableRequirement, TableUpdate
 from pyiceberg.typedef import EMPTY_DICT, Properties
 from requests import Response, Session
-from requests.exceptions import InvalidSchema, InvalidURL, MissingSchema, RequestException
+from requests.exceptions import InvalidJSONError, InvalidSchema, InvalidURL, MissingSchema, RequestException
 
 from frazil.clients.calls import timed
 from frazil.clients.catalog_properties import file_access, merged, without_code
@@ -119,7 +119,9 @@ def _within_time(send: Callable[..., Response]) -> Callable[..., Response]:
         with timed("catalog") as call:
             response = send(*request, **{**options, "timeout": options.get("timeout") or _TIMEOUT_S})
             call.answered(response.status_code)
-            return response
+        if response.ok and response.headers.get("Content-Type", "").startswith("text/html"):
+            raise InvalidJSONError("it sends a web page")
+        return response
 
     return within
 
@@ -139,7 +141,8 @@ def catalog_error(
     if isinstance(error, _WRONG_URI):
         return ConfigError(f"{catalog} cannot be asked: {error}. Correct iceberg.catalog.uri or ICEBERG_CATALOG_URI.")
     if isinstance(error, RequestException):
-        return _unanswered(properties, f"{catalog} does not answer ({type(error).__name__}) when asked for {asked_for}")
+        why = str(error) if isinstance(error, InvalidJSONError) else type(error).__name__
+        return _unanswered(properties, f"{catalog} does not answer ({why}) when asked for {asked_for}")
     if isinstance(error, _PASSING):
         return ServiceUnavailable(f"{catalog} failed when asked for {asked_for}: {error}")
     if isinstance(error, ForbiddenError | UnauthorizedError) and not _identified(properties):

@@ -236,11 +236,11 @@ def _confluent(role: str) -> Iterator[Key]:
     )
     for claim in ("scope", "sub"):
         yield _ignored(f"bearer.auth.{claim}.claim.name", "the registry checks the token")
-    for name, what in (("connect", "connection"), ("read", "answer")):
+    for name, what in (("connect", "a connection"), ("read", "an answer")):
         yield Key(
             f"http.{name}.timeout.ms",
             "INT",
-            f"How long to wait for a {what}, in milliseconds.",
+            f"How long to wait for {what}, in milliseconds.",
             60_000,
             "LOW",
             validator=at_least(1),

@@ -7,6 +7,7 @@ from frazil.text.java_regex import compile_java
 
 LONGEST_BACKOFF_MS = 3_600_000
 """Longest wait before a request is tried again."""
+_LONGEST_NAME = 1024
 
 
 def at_least(minimum: int) -> Validator:
@@ -74,12 +75,15 @@ def non_empty(value: Value) -> str | None:
 
 
 def non_empty_without_control_chars(value: Value) -> str | None:
-    """A connector name: not blank, no ISO control characters; null is the parser's error."""
+    """A connector name: not blank, no ISO control characters, short enough for an address of the REST API; null is the
+    parser's error."""
     if value is None:
         return None
     text = str(value)
     if not text:
         return "String may not be empty"
+    if len(text) > _LONGEST_NAME:
+        return f"String may not have more than {_LONGEST_NAME:,} characters"
     controls = [ord(char) for char in text if ord(char) < 0x20 or 0x7F <= ord(char) < 0xA0]
     if controls:
         codes = ", ".join(map(str, controls))

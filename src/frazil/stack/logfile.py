@@ -4,6 +4,7 @@ A process of its own keeps the bounds, `python -m frazil.stack.logfile HOME`: se
 started them has ended.
 """
 
+import atexit
 import fcntl
 import json
 import os
@@ -108,6 +109,13 @@ class _Follower:
 _LOOK_S = 1.0
 # Children of this process, so that their exit status is collected.
 _keepers: list[subprocess.Popen[bytes]] = []
+
+
+@atexit.register
+def _leave_keepers() -> None:
+    """Leave those that go on without this process, of which Python would warn."""
+    for keeper in _keepers:
+        keeper.returncode = keeper.poll() or 0
 
 
 def start_keeper(home: Path, env: Mapping[str, str]) -> None:

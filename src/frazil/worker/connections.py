@@ -14,6 +14,8 @@ from typing import Any
 from weakref import WeakSet
 
 import h11
+from starlette.responses import PlainTextResponse
+from starlette.types import ASGIApp, Receive, Scope, Send
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 logger = logging.getLogger(__name__)
@@ -75,6 +77,23 @@ class Loop(asyncio.SelectorEventLoop):
     async def create_server(self, *args: Any, **kwargs: Any) -> asyncio.Server:
         limit = self._handshake_s if kwargs.get("ssl") is not None else None
         return await super().create_server(*args, **kwargs, ssl_handshake_timeout=limit)
+
+
+def with_one_length(app: ASGIApp) -> ASGIApp:
+    """Refuse requests that tell the length of their body in both ways, and end their connections.
+
+    A proxy before this server might take the other length, and something else for the next request (RFC 9112, 6.1).
+    """
+
+    async def refusing(scope: Scope, receive: Receive, send: Send) -> None:
+        names = {name for name, _ in scope.get("headers", ())}
+        if {b"content-length", b"transfer-encoding"} <= names:
+            refused = PlainTextResponse("Content-Length beside Transfer-Encoding", 400, {"Connection": "close"})
+            await refused(scope, receive, send)
+        else:
+            await app(scope, receive, send)
+
+    return refusing
 
 
 class BoundedProtocol(H11Protocol):

@@ -13,7 +13,7 @@ import uvicorn
 from starlette.types import ASGIApp
 
 from frazil.errors import PortTaken, StackError
-from frazil.worker.connections import BOUNDS, BoundedProtocol, Bounds, ListeningSocket, Loop
+from frazil.worker.connections import BOUNDS, BoundedProtocol, Bounds, ListeningSocket, Loop, with_one_length
 
 _START_S = 10.0
 _OPEN_REQUESTS_S = 5
@@ -26,7 +26,7 @@ class Server:
         self.port: int = bound.getsockname()[1]
         protocol: Any = partial(BoundedProtocol, bounds=bounds)
         config = uvicorn.Config(
-            app,
+            with_one_length(app),
             http=protocol,
             ws="none",
             lifespan="off",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import re
 import socket
 from urllib.parse import unquote
@@ -135,6 +136,41 @@ def test_faults_of_the_worker_are_json_without_details(
     response = client.get("/connectors")
     assert_error(response, 500, "Internal error of the worker (ZeroDivisionError); its log has the details.")
     eventually(lambda: "ZeroDivisionError" in caplog.text)
+
+
+@pytest.mark.parametrize(
+    ("file", "place"), [("/home/worker/x.json", "for /home/worker/x.json"), (None, "in the folder of the worker")]
+)
+def test_a_full_disk_is_told(
+    client: httpx.Client, herder: Herder, monkeypatch: pytest.MonkeyPatch, file: str | None, place: str
+) -> None:
+    def full() -> list[str]:
+        raise OSError(errno.ENOSPC, "No space left on device", file)
+
+    monkeypatch.setattr(herder, "connectors", full)
+    told = f"No space is left {place}. Free some, look what the connector is by now, and send the request again."
+    assert_error(client.get("/connectors"), 500, told)
+
+    def refused() -> list[str]:
+        raise PermissionError(errno.EACCES, "top-secret")
+
+    monkeypatch.setattr(herder, "connectors", refused)
+    text = "Internal error of the worker (PermissionError); its log has the details."
+    assert_error(client.get("/connectors"), 500, text)
+
+
+def test_a_client_that_goes_in_the_midst_of_its_request_fills_no_log(
+    client: httpx.Client, caplog: pytest.LogCaptureFixture
+) -> None:
+    head = (
+        b"POST /connectors HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 9\r\n\r\n{"
+    )
+    url = client.base_url
+    for _ in range(3):
+        with socket.create_connection((url.host, url.port or 0)) as connection:
+            connection.sendall(head)
+    eventually(lambda: client.get("/connectors").status_code == 200)
+    assert "ClientDisconnect" not in caplog.text
 
 
 def test_a_service_that_does_not_answer(

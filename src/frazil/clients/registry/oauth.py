@@ -8,8 +8,12 @@ import time
 
 import httpx
 
+from frazil.clients.answers import whole_answer
 from frazil.clients.registry.access import ClientCredentials
 from frazil.errors import ServiceUnavailable
+
+MOST_BYTES = 16 << 20
+"""Of an answer: many times what a schema has."""
 
 
 class Tokens:
@@ -40,13 +44,9 @@ class Tokens:
         login = self._login
         form = {"grant_type": "client_credentials"} | ({"scope": login.scope} if login.scope else {})
         try:
-            answer = httpx.post(
-                login.url,
-                data=form,
-                auth=(login.client, login.secret),
-                verify=self._verify,
-                timeout=self._timeout,
-            )
+            with httpx.Client(verify=self._verify, timeout=self._timeout) as http:
+                auth = (login.client, login.secret)
+                answer = whole_answer(http, "POST", login.url, MOST_BYTES, data=form, auth=auth)
             answer.raise_for_status()
             found = answer.json()
             return str(found["access_token"]), float(found.get("expires_in", 0))

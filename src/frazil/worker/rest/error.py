@@ -1,15 +1,18 @@
 """Every error that the REST API answers with: one table of statuses, one form of the body."""
 
+import errno
 import logging
 from collections.abc import Mapping
 
 from starlette.exceptions import HTTPException
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, Response
 
 from frazil.errors import AlreadyExists, ConfigError, Fenced, FrazilError, NotFound, Rebalancing
 
 logger = logging.getLogger(__name__)
+
+_FULL = (errno.ENOSPC, errno.EDQUOT)
 
 STATUSES: Mapping[type[FrazilError], int] = {
     ConfigError: 400,
@@ -47,5 +50,24 @@ async def answer_error(request: Request, error: Exception) -> Response:
     return error_response(status, str(error))
 
 
-ERROR_HANDLERS = dict.fromkeys((HTTPException, FrazilError, Exception), answer_error)
+async def _answer_system_error(request: Request, error: Exception) -> Response:
+    """Tell of a full disk, whose log may have no room for more; what else the system refuses is a fault."""
+    if not isinstance(error, OSError) or error.errno not in _FULL:
+        raise error
+    where = f" for {error.filename}" if error.filename else " in the folder of the worker"
+    message = f"No space is left{where}. Free some, look what the connector is by now, and send the request again."
+    logger.error("%s %s failed: %s", request.method, request.url.path, message)
+    return error_response(500, message)
+
+
+async def _answer_nobody(request: Request, error: Exception) -> Response:
+    """Give what nobody reads: the client has gone in the midst of its request."""
+    return error_response(400, "The request ended before its body did.")
+
+
+ERROR_HANDLERS = {
+    **dict.fromkeys((HTTPException, FrazilError, Exception), answer_error),
+    OSError: _answer_system_error,
+    ClientDisconnect: _answer_nobody,
+}
 """Handlers of the application's errors."""

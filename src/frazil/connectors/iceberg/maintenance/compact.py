@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any
-from uuid import UUID
+from uuid import UUID, uuid4
 
 from pyiceberg.partitioning import PartitionField, PartitionSpec
 from pyiceberg.table import Table
@@ -30,6 +30,8 @@ _TARGET = "write.target-file-size-bytes"
 _TARGET_BYTES = 512 << 20
 _CODEC, _LEVEL = "write.parquet.compression-codec", "write.parquet.compression-level"
 _MOST_COMMITS = "10"
+_RUN = "frazil.maintenance.run"
+"""In the summaries of snapshots: which run of maintenance has made them."""
 _COMMITS_FAILED = "rewrite commits failed"
 _FEWEST = 5
 """Small files of a partition that are worth a rewrite: Iceberg's own number."""
@@ -52,7 +54,7 @@ def compact(session: SparkSession, java_table: Any, table: Table, policy: Policy
     note = f"{len(hot)} partitions left out, which were written lately" if hot else ""
     iceberg: Any = jvm(session).org.apache.iceberg
     cold = cold_filter(iceberg.expressions.Expressions, table, hot)
-    options = _options(table, policy)
+    options, run = _options(table, policy), uuid4().hex
     total = int((head.summary and head.summary.additional_properties.get("total-data-files")) or 0)
     if policy.dry_run:
         return _plan(iceberg, java_table, cold, options, head.snapshot_id, total, note)
@@ -61,12 +63,12 @@ def compact(session: SparkSession, java_table: Any, table: Table, policy: Policy
         if _LEVEL not in table.properties:
             session.conf.set("spark.sql.iceberg.compression-level", "1")
     action = iceberg.spark.actions.SparkActions.get(session._jsparkSession).rewriteDataFiles(java_table)  # noqa: SLF001
-    action = action.binPack().filter(cold).toBranch(policy.branch)
+    action = action.binPack().filter(cold).toBranch(policy.branch).snapshotProperty(_RUN, run)
     for name, value in options.items():
         action = action.option(name, value)
     try:
         result = action.execute()
-        _merge_deletes(session, java_table, cold, policy)
+        _merge_deletes(session, java_table, cold, policy, run)
     except JVM_ERRORS as error:
         if _COMMITS_FAILED in str(java_exception(error).getMessage()):
             raise CommitConflict(
@@ -81,7 +83,7 @@ def compact(session: SparkSession, java_table: Any, table: Table, policy: Policy
         )
     if not int(result.rewrittenDataFilesCount()):
         note = _nothing_to_do(note)
-    fewer, freed = _removed(table)
+    fewer, freed = _removed(table, run)
     return StepResult(Step.COMPACT, "data files", total, total - fewer, freed, note=note)
 
 
@@ -120,20 +122,19 @@ def _nothing_to_do(note: str) -> str:
     return f"{note}; else {reason}" if note else reason
 
 
-def _removed(before: Table) -> tuple[int, int]:
-    """Data files and bytes that the rewrites since `before` have saved, by their own summaries; negative for more."""
-    known = {snapshot.snapshot_id for snapshot in before.metadata.snapshots}
+def _removed(table: Table, run: str) -> tuple[int, int]:
+    """Data files and bytes that the rewrites of a run have saved, by their own summaries; negative for more."""
     files = saved = 0
-    for snapshot in before.refresh().metadata.snapshots:
+    for snapshot in table.refresh().metadata.snapshots:
         summary = snapshot.summary
-        if snapshot.snapshot_id not in known and summary is not None and summary.operation is Operation.REPLACE:
+        if summary is not None and summary.additional_properties.get(_RUN) == run:
             told = {name: int(text) for name, text in summary.additional_properties.items() if text.isdecimal()}
             files += told.get("deleted-data-files", 0) - told.get("added-data-files", 0)
             saved += told.get("removed-files-size", 0) - told.get("added-files-size", 0)
     return files, saved
 
 
-def _merge_deletes(session: SparkSession, java_table: Any, cold: Any, policy: Policy) -> None:
+def _merge_deletes(session: SparkSession, java_table: Any, cold: Any, policy: Policy, run: str) -> None:
     """Rewrite delete files of cold partitions, those of `main` alone: Iceberg does it for no other branch.
 
     Raises what the JVM raises.
@@ -143,7 +144,7 @@ def _merge_deletes(session: SparkSession, java_table: Any, cold: Any, policy: Po
     if policy.branch != MAIN_BRANCH or head is None or head.summary().get("total-delete-files") in (None, "0"):
         return
     action: Any = jvm(session).org.apache.iceberg.spark.actions.SparkActions.get(session._jsparkSession)  # noqa: SLF001
-    action.rewritePositionDeletes(java_table).filter(cold).execute()
+    action.rewritePositionDeletes(java_table).filter(cold).snapshotProperty(_RUN, run).execute()
 
 
 _TIMES = {YearTransform: "year", MonthTransform: "month", DayTransform: "day", HourTransform: "hour"}
