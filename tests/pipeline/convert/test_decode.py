@@ -195,6 +195,13 @@ def test_a_name_in_another_case_is_ignored_or_refused() -> None:
     assert (error.path, error.reason) == ("N", reason)
 
 
+def test_a_record_that_is_refused_chooses_no_names_for_the_others() -> None:
+    refused, stored = b'{"n":1,"AB":1,"Ab":2}', b'{"n":2,"ab":3}'
+    found = decode([refused, stored], evolve=True)
+    assert [index for index, _ in found.rejected] == [0]
+    assert found.unknown == {("ab",): Scalar("long")}
+
+
 MAPS = documents.struct(
     Field("n", Scalar("int")),
     Field("m", Map(STRING, STRING)),

@@ -107,6 +107,9 @@ def test_unknown_fields_are_told_to_whom_it_concerns() -> None:
         ('{"L":1}', "L", "it differs only in case from the column l"),
         ('{"p":{"X":1}}', "p.X", "it differs only in case from the column p.x"),
         ('{"new":{"a":1,"A":2}}', "new", "two of its members would have the same name"),
+        ('{"new":1,"New":2}', "New", "the record has new too, as the same column"),
+        ('{"p":{"new":1,"New":2}}', "p.New", "the record has p.new too, as the same column"),
+        ('{"new.a":1,"new":{"A":2}}', "new", "the record has new.a too, as the same column"),
     ],
 )
 def test_an_unknown_field_that_can_never_be_a_column(document: str, path: str, reason: str) -> None:

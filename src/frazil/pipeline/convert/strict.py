@@ -190,6 +190,8 @@ class Converter:
             raise ConversionError("", "the value is nested too deeply") from None
 
     def _checked(self, notes: Notes) -> Notes:
+        given: dict[str, str] = {}
+
         def check(path: Path, raw: bytes) -> None:
             name = ".".join(path)
             inferred = self._overrides.infer(path, raw)
@@ -206,6 +208,10 @@ class Converter:
                 raise ConversionError(path[-1], f"{_NO_COLUMN}: {why}")
             if len(set(inside)) < len(inside):
                 raise ConversionError(path[-1], f"{_NO_COLUMN}: two of its members would have the same name")
+            for wanted in (name.lower(), *inside):
+                other = given.setdefault(wanted, name)
+                if other != name:  # else this record would choose a column for others, and not be stored itself
+                    raise ConversionError(path[-1], f"{_NO_COLUMN}: the record has {other} too, as the same column")
             notes.unknown(path, raw)
 
         return Notes(check, notes.wider, notes.absent)
