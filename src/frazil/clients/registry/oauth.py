@@ -13,7 +13,7 @@ from frazil.clients.registry.access import ClientCredentials
 from frazil.errors import ServiceUnavailable
 
 MOST_BYTES = 16 << 20
-"""Of an answer: many times what a schema has."""
+"""Largest answer: many times what a schema has."""
 
 
 class Tokens:
