@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from frazil.declare.definition import Key, Value
+from frazil.declare.definition import Key, Value, invalid_value
 from frazil.pipeline.transforms.columns import ApplyToBlock, TestBlock
 from frazil.pipeline.transforms.record import Apply, Part, Record
 
@@ -158,5 +158,19 @@ def not_empty(name: str) -> Check:
     def check(prefix: str, options: Options) -> Problems:
         if isinstance(options.get(name), tuple) and not items(options, name):
             yield name, f"Configuration '{prefix}{name}' must not be empty. Valid values include: any non-empty value"
+
+    return check
+
+
+def pairs(first: str, second: str) -> Check:
+    """Make the rule that a list of fields and one of headers have entries, and as many of them; `second` is told."""
+
+    def check(prefix: str, options: Options) -> Problems:
+        lists = {name: items(options, name) for name in (first, second) if isinstance(options.get(name), tuple)}
+        for name, entries in lists.items():
+            if not entries:
+                yield name, invalid_value(prefix + name, entries, "Empty list")
+        if len({*map(len, lists.values())}) == 2:
+            yield second, "'fields' config must have the same number of elements as 'headers' config."
 
     return check

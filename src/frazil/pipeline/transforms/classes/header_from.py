@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from frazil.declare.definition import Key, invalid_value
+from frazil.declare.definition import Key
 from frazil.declare.validators import one_of
 from frazil.pipeline.transforms.columns import ApplyToBlock, same, without
 from frazil.pipeline.transforms.plugin import (
     KEY_OR_VALUE,
     REPLACE_NULL,
     Options,
-    Problems,
     Transformation,
     items,
     of_lists,
+    pairs,
     text,
 )
 from frazil.pipeline.transforms.record import Apply, Part, Record, copied, members
@@ -43,16 +43,6 @@ def _columns(options: Options) -> ApplyToBlock:
     return lambda block: without(block, items(options, "fields"))
 
 
-def _check(prefix: str, options: Options) -> Problems:
-    """Check for as many headers as fields, and at least one."""
-    lists = {name: items(options, name) for name in ("fields", "headers") if isinstance(options.get(name), tuple)}
-    for name, entries in lists.items():
-        if not entries:
-            yield name, invalid_value(prefix + name, entries, "Empty list")
-    if len(lists) == 2 and len(lists["fields"]) != len(lists["headers"]):
-        yield "headers", "'fields' config must have the same number of elements as 'headers' config."
-
-
 HEADER_FROM = Transformation(
     name="HeaderFrom",
     documentation="Moves or copies fields into headers. Headers are not stored, so a moved field is gone.",
@@ -63,7 +53,7 @@ HEADER_FROM = Transformation(
         REPLACE_NULL,
     ),
     parts=KEY_OR_VALUE,
-    check=_check,
+    check=pairs("fields", "headers"),
     build=_build,
     fields=of_lists("fields"),
     columns=_columns,

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from frazil.declare.definition import Key, invalid_value
+from frazil.declare.definition import Key
 from frazil.declare.validators import one_of
 from frazil.pipeline.transforms.debezium_event import PACKAGE
-from frazil.pipeline.transforms.plugin import Options, Problems, Transformation, items, text
+from frazil.pipeline.transforms.plugin import Options, Transformation, items, pairs, text
 from frazil.pipeline.transforms.record import (
     NULL,
     Apply,
@@ -50,16 +50,6 @@ def _put(into: Members, path: list[str], value: Json) -> None:
     into[last] = value
 
 
-def _check(prefix: str, options: Options) -> Problems:
-    """Check for as many fields as headers, and at least one."""
-    lists = {name: items(options, name) for name in ("headers", "fields") if isinstance(options.get(name), tuple)}
-    for name, entries in lists.items():
-        if not entries:
-            yield name, invalid_value(prefix + name, entries, "Empty list")
-    if len(lists) == 2 and len(lists["fields"]) != len(lists["headers"]):
-        yield "fields", "'fields' config must have the same number of elements as 'headers' config."
-
-
 HEADER_TO_VALUE = Transformation(
     name="HeaderToValue",
     documentation="Debezium: puts the values of headers into fields. What SimpleHeaderConverter reads as a number, an "
@@ -70,7 +60,7 @@ HEADER_TO_VALUE = Transformation(
         Key("operation", "STRING", "move or copy.", importance="HIGH", validator=one_of("move", "copy")),
     ),
     packages=PACKAGE,
-    check=_check,
+    check=pairs("headers", "fields"),
     build=_build,
     reads_headers=lambda options: True,
 )
