@@ -75,7 +75,7 @@ def parts(view: WorkerView, request: Request) -> list[Fragment]:
     state: dict[str, Any] = {
         "status": status,
         "overall": status.overall,
-        "traces": _traces(status.trace, [task.trace for task in status.tasks]),
+        "traces": _traces(status.trace, [task.trace for task in status.tasks.values()]),
         "lag": sum(one.lag for one in partitions) if progress else None,
         "rate": history.rate(name),
         "points": points(history.rates(name)),

@@ -149,7 +149,7 @@ def _own(view: WorkerView, info: ConnectorInfo, *, here: bool) -> Row | None:
         plugin = connector_of(info.config).simple_name
     except ConfigError:
         plugin = info.config.get("connector.class", "")
-    traces = [status.trace, *(task.trace for task in status.tasks)]
+    traces = [status.trace, *(task.trace for task in status.tasks.values())]
     row = Row(
         name,
         info.type,

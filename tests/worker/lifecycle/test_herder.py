@@ -40,7 +40,7 @@ def test_create_runs_a_connector_with_all_its_tasks(herder: Herder) -> None:
     assert (info.name, info.tasks, info.type) == ("a", 0, "sink")
     eventually(lambda: running(herder, "a"))
     status = herder.status("a")
-    assert [(task.id, task.state) for task in status.tasks] == [(0, "RUNNING"), (1, "RUNNING"), (2, "RUNNING")]
+    assert [(number, task.state) for number, task in status.tasks.items()] == [(n, "RUNNING") for n in range(3)]
     assert herder.info("a").tasks == 3
     assert herder.task_configs("a")[2] == {
         **sink("a", tasks__max="3"),
@@ -99,11 +99,11 @@ def test_pause_resume_stop_are_idempotent(herder: Herder, factory: ScriptedFacto
         eventually(lambda state=state: herder.status("a").state == state)  # type: ignore[misc]
     assert herder.info("a").tasks == 0
     assert herder.task_configs("a") == []
-    assert herder.status("a").tasks == ()
+    assert herder.status("a").tasks == {}
     assert factory.life("a") == ["start", "stop", "start", "stop"]
     herder.pause("a")
     eventually(lambda: herder.status("a").state == "PAUSED")
-    assert herder.status("a").tasks == ()
+    assert herder.status("a").tasks == {}
 
 
 def test_a_failed_connector_can_be_stopped_fixed_and_resumed(herder: Herder, factory: ScriptedFactory) -> None:
@@ -128,7 +128,7 @@ def test_a_connector_may_be_created_paused_or_stopped(herder: Herder, factory: S
     herder.create("a", sink("a"), "PAUSED")
     herder.create("b", sink("b"), "STOPPED")
     eventually(lambda: herder.status("a").state == "PAUSED" and herder.status("b").state == "STOPPED")
-    assert herder.status("a").tasks == ()
+    assert herder.status("a").tasks == {}
     herder.resume("a")
     eventually(lambda: running(herder, "a"))
     assert factory.life("b") == []

@@ -66,7 +66,7 @@ def test_nothing_runs_until_it_is_given(herder: Herder, factory: ScriptedFactory
 
 def test_what_others_run_is_what_they_tell(herder: Herder, board: Board) -> None:
     herder.create("a", sink("a"))
-    told = ConnectorStatus("a", "FAILED", "there:1", "why", (), "unknown")
+    told = ConnectorStatus("FAILED", "there:1", "why", name="a", tasks={}, type="unknown")
     board.publish(told)
     assert state(herder, "a") == ("FAILED", "there:1")
     assert herder.status("a").type == "sink"
@@ -135,7 +135,7 @@ def test_what_another_has_told_late_is_put_right(herder: Herder, board: Board) -
     herder.create("a", sink("a"))
     herder.own(lambda name: True)
     eventually(lambda: state(herder, "a")[0] == "RUNNING")
-    board.publish(ConnectorStatus("a", "UNASSIGNED", "there:1", None, (), "unknown"))
+    board.publish(ConnectorStatus("UNASSIGNED", "there:1", name="a", tasks={}, type="unknown"))
     assert state(herder, "a") == ("RUNNING", "here:1")
     herder.remind()
     assert board.told["a"] == herder.status("a")

@@ -7,12 +7,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from frazil.engine.runner_api import TargetState
+from frazil.worker.lifecycle.status import OwnStatus
 from frazil.worker.storage import records
 from frazil.worker.storage.records import (
     ConfigRecord,
     LoggerRecord,
     Malformed,
-    Status,
     StatusRecord,
     TargetRecord,
     TopicRecord,
@@ -33,7 +33,7 @@ def test_the_records_are_those_of_kafka_connect() -> None:
     assert records.target_record("a", "RUNNING") == ("target-state-a", b'{"state":"STARTED","state.v2":"STARTED"}')
     assert records.target_record("a", "STOPPED") == ("target-state-a", b'{"state":"PAUSED","state.v2":"STOPPED"}')
     assert records.target_record("a", "PAUSED") == ("target-state-a", b'{"state":"PAUSED","state.v2":"PAUSED"}')
-    key, value = records.status_record("a", 1, Status("FAILED", "h:1", "why"), "0.1")
+    key, value = records.status_record("a", 1, OwnStatus("FAILED", "h:1", "why"), "0.1")
     assert (key, json.loads(value or b"")) == (
         "status-task-a-1",
         {"state": "FAILED", "trace": "why", "worker_id": "h:1", "generation": 0, "version": "0.1"},
@@ -73,7 +73,7 @@ def test_loggers() -> None:
 
 
 def test_names_with_the_marks_of_keys_in_them() -> None:
-    status = Status("RUNNING", "h:1")
+    status = OwnStatus("RUNNING", "h:1")
     for name in ("a-1", "x:connector-y", "-", "status-task-b-2"):
         assert records.parse_status(*records.status_record(name, 3, status, "1")) == StatusRecord(name, 3, status)
         assert records.parse_status(*records.status_record(name, None, None, "1")) == StatusRecord(name, None, None)

@@ -9,7 +9,7 @@ import pytest
 from frazil.clients.kafka import client as kafka_client
 from frazil.clients.kafka import offsets as kafka_offsets
 from frazil.stack.local import LocalStack
-from frazil.worker.lifecycle.status import ConnectorStatus, TaskStatus
+from frazil.worker.lifecycle.status import ConnectorStatus, OwnStatus
 from frazil.worker.storage.records import WorkerRecord
 from frazil.worker.storage.statuses import StatusTopic
 from frazil.worker.storage.topics import StorageTopic, ensure_storage_topic
@@ -42,8 +42,9 @@ def open_topic(stack: LocalStack, topic: str) -> Iterator[Open]:
 
 
 def status(state: str, worker: str, tasks: int, trace: str | None = None) -> ConnectorStatus:
-    own = tuple(TaskStatus(number, state, worker, trace) for number in range(tasks))  # type: ignore[arg-type]
-    return ConnectorStatus("a", state, worker, trace, own, "unknown")  # type: ignore[arg-type]
+    own = OwnStatus(state, worker, trace)  # type: ignore[arg-type]
+    of_tasks = dict.fromkeys(range(tasks), own)
+    return ConnectorStatus(own.state, worker, trace, name="a", tasks=of_tasks, type="unknown")
 
 
 def test_states_are_told_to_all_and_outlive_the_worker(open_topic: Open) -> None:

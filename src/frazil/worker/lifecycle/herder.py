@@ -18,7 +18,7 @@ from frazil.worker.lifecycle.actor import NEW, ActorStatus
 from frazil.worker.lifecycle.actors import Actors
 from frazil.worker.lifecycle.checks import Config, ConfigChecks, type_of
 from frazil.worker.lifecycle.restart_policy import RestartPolicy
-from frazil.worker.lifecycle.status import ConnectorInfo, ConnectorStatus, StatusBoard, TaskStatus
+from frazil.worker.lifecycle.status import ConnectorInfo, ConnectorStatus, OwnStatus, StatusBoard
 from frazil.worker.lifecycle.store import ConfigStore, StoredConnector
 
 logger = logging.getLogger(__name__)
@@ -217,15 +217,15 @@ class Herder:
             self._require_here(name)
             status = self.status(name)
             whole = not only_failed or status.state == "FAILED"
-            chosen = [include_tasks and (task.state == "FAILED" or not only_failed) for task in status.tasks]
-            if any(chosen) or (whole and status.state in ("FAILED", "RESTARTING")):
-                self._actors.apply(name, stored, renew=True, tasks_only=not whole)
             restarting: State = "RESTARTING"
-            tasks = [
-                replace(task, state=restarting) if is_chosen else task
-                for task, is_chosen in zip(status.tasks, chosen, strict=True)
-            ]
-            return replace(status, state=restarting if whole else status.state, tasks=tuple(tasks))
+            chosen = {
+                number: replace(task, state=restarting)
+                for number, task in status.tasks.items()
+                if include_tasks and (task.state == "FAILED" or not only_failed)
+            }
+            if chosen or (whole and status.state in ("FAILED", "RESTARTING")):
+                self._actors.apply(name, stored, renew=True, tasks_only=not whole)
+            return replace(status, state=restarting if whole else status.state, tasks={**status.tasks, **chosen})
 
     def restart_task(self, name: str, task: int) -> None:
         """Start the tasks of a connector anew, which run as one; raises NotFound when there is no such task."""
@@ -268,17 +268,12 @@ class Herder:
             return self._status_of(name, stored, NEW if actor is None else actor)
         return replace(told, trace=self._trace(name, told.trace), type=type_of(stored.config))
 
-    def task_status(self, name: str, task: int) -> TaskStatus:
+    def task_status(self, name: str, task: int) -> OwnStatus:
         """The state of one task now."""
-        missing = NotFound(f"No status found for task {name}-{task}")
         try:
-            tasks = self.status(name).tasks
-        except NotFound:
-            raise missing from None
-        found = next((status for status in tasks if status.id == task), None)
-        if found is None:
-            raise missing
-        return found
+            return self.status(name).tasks[task]
+        except (NotFound, KeyError):
+            raise NotFound(f"No status found for task {name}-{task}") from None
 
     def task_configs(self, name: str) -> list[dict[str, str]]:
         """Configuration of each task: the connector's, and `task.class`."""
@@ -331,14 +326,13 @@ class Herder:
             self._actors.apply(name, stored, renew)
 
     def _status_of(self, name: str, stored: StoredConnector, actor: ActorStatus) -> ConnectorStatus:
-        worker_id = self.worker_id
         own = actor.trace if actor.state in ("FAILED", "RESTARTING") else None
         return ConnectorStatus(
+            actor.state,
+            self.worker_id,
+            self._trace(name, own),
             name=name,
-            state=actor.state,
-            worker_id=worker_id,
-            trace=self._trace(name, own),
-            tasks=tuple(TaskStatus(number, actor.task_state, worker_id, actor.trace) for number in range(actor.tasks)),
+            tasks=dict.fromkeys(range(actor.tasks), OwnStatus(actor.task_state, self.worker_id, actor.trace)),
             type=type_of(stored.config),
         )
 

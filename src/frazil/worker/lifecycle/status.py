@@ -21,30 +21,26 @@ class ConnectorInfo:
 
 
 @dataclass(frozen=True)
-class TaskStatus:
-    """State of one task, and the worker that runs it; `trace` is of a FAILED or restarting one."""
+class OwnStatus:
+    """State of a connector or task, and the worker (host:port) that runs it; `trace` is why it fails or restarts."""
 
-    id: int
     state: State
     worker_id: str
     trace: str | None = None
 
 
-@dataclass(frozen=True)
-class ConnectorStatus:
-    """State of a connector and of its tasks, sorted by id, and the worker (host:port) that runs it."""
+@dataclass(frozen=True, kw_only=True)
+class ConnectorStatus(OwnStatus):
+    """State of a connector, and of its tasks by their ids, in order."""
 
     name: str
-    state: State
-    worker_id: str
-    trace: str | None
-    tasks: tuple[TaskStatus, ...]
+    tasks: Mapping[int, OwnStatus]
     type: str
 
     @property
     def overall(self) -> State:
         """State for an operator: that of tasks that do not run, else that of the connector."""
-        states = [task.state for task in self.tasks] if self.state == "RUNNING" else []
+        states = [task.state for task in self.tasks.values()] if self.state == "RUNNING" else []
         return next((state for state in _TROUBLE if state in states), self.state)
 
 

@@ -9,7 +9,7 @@ from starlette.responses import JSONResponse, Response
 from frazil.connectors.keys.versions import VERSION
 from frazil.engine.runner_api import TargetState
 from frazil.errors import ConfigError, NotFound, Rebalancing
-from frazil.worker.lifecycle.status import ConnectorInfo, ConnectorStatus, TaskStatus
+from frazil.worker.lifecycle.status import ConnectorInfo, ConnectorStatus, OwnStatus
 from frazil.worker.rest.body import config_map
 from frazil.worker.rest.http import Operation, Resource, flag, herder_of, masks, number_of, with_warnings
 from frazil.worker.rest.info import info_of
@@ -33,19 +33,22 @@ def info_json(info: ConnectorInfo) -> dict[str, object]:
 
 def status_json(status: ConnectorStatus) -> dict[str, object]:
     """Status of a connector with its tasks; all values inside `connector` are strings."""
-    connector = {"state": status.state, "worker_id": status.worker_id, "version": VERSION}
     return {
         "name": status.name,
-        "connector": {**connector, "trace": status.trace} if status.trace else connector,
-        "tasks": [task_json(task) for task in status.tasks],
+        "connector": _own_json(status),
+        "tasks": [task_json(number, task) for number, task in status.tasks.items()],
         "type": status.type,
     }
 
 
-def task_json(task: TaskStatus) -> dict[str, object]:
+def task_json(number: int, task: OwnStatus) -> dict[str, object]:
     """Status of one task."""
-    body: dict[str, object] = {"id": task.id, "state": task.state, "worker_id": task.worker_id, "version": VERSION}
-    return {**body, "trace": task.trace} if task.trace else body
+    return {"id": number, **_own_json(task)}
+
+
+def _own_json(status: OwnStatus) -> dict[str, object]:
+    body: dict[str, object] = {"state": status.state, "worker_id": status.worker_id, "version": VERSION}
+    return {**body, "trace": status.trace} if status.trace else body
 
 
 _CREATE_FIELDS = ("name", "config", "initial_state")
@@ -237,7 +240,8 @@ class TaskState(Resource):
     @Operation("State of a task", {200: "TaskStatus"}, errors=(404,))
     def get(self, request: Request) -> Response:
         herder = herder_of(request)
-        return JSONResponse(task_json(herder.task_status(name_of(request), number_of(request))))
+        number = number_of(request)
+        return JSONResponse(task_json(number, herder.task_status(name_of(request), number)))
 
 
 class TaskRestart(Resource):

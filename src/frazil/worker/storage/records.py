@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 from typing import get_args
 
 from frazil.engine.runner_api import State, TargetState
+from frazil.worker.lifecycle.status import OwnStatus
 from frazil.worker.watch.loggers import LEVELS
 
 Record = tuple[str, bytes | None]
@@ -72,16 +73,7 @@ class StatusRecord:
 
     name: str
     task: int | None
-    status: Status | None
-
-
-@dataclass(frozen=True)
-class Status:
-    """State of a connector or of a task, and the worker (host:port) that has reported it."""
-
-    state: State
-    worker_id: str
-    trace: str | None = None
+    status: OwnStatus | None
 
 
 @dataclass(frozen=True)
@@ -131,7 +123,7 @@ def session_record(session: SessionRecord) -> Record:
     return _SESSION, _json({"key": key, "algorithm": session.algorithm, "creation-timestamp": session.created_ms})
 
 
-def status_record(name: str, task: int | None, status: Status | None, version: str) -> Record:
+def status_record(name: str, task: int | None, status: OwnStatus | None, version: str) -> Record:
     """The record of a connector's state, of a task's with its number, or of the removal of either."""
     key = _CONNECTOR_STATUS + name if task is None else f"{_TASK_STATUS}{name}-{task}"
     if status is None:
@@ -259,10 +251,10 @@ def _session(value: bytes) -> SessionRecord:
         raise Malformed("its key is not base64") from None
 
 
-def _status(value: bytes) -> Status:
+def _status(value: bytes) -> OwnStatus:
     body = _object(value)
     trace = body.get("trace")
     for state in get_args(State):
         if body.get("state") == state:
-            return Status(state, _text(body, "worker_id"), trace if isinstance(trace, str) else None)
+            return OwnStatus(state, _text(body, "worker_id"), trace if isinstance(trace, str) else None)
     raise Malformed("its state is none that a connector can have")

@@ -8,11 +8,10 @@ from typing import Any
 
 from confluent_kafka import KafkaError, Message, Producer
 
-from frazil.worker.lifecycle.status import ConnectorStatus, TaskStatus
+from frazil.worker.lifecycle.status import ConnectorStatus, OwnStatus
 from frazil.worker.storage.reader import TopicReader
 from frazil.worker.storage.records import (
     Record,
-    Status,
     StatusRecord,
     TopicRecord,
     WorkerRecord,
@@ -42,8 +41,8 @@ class StatusTopic:
         self._topic = topic
         self._version = version
         self._lock = threading.Lock()
-        self._connectors: dict[str, Status] = {}
-        self._tasks: dict[str, dict[int, Status]] = {}
+        self._connectors: dict[str, OwnStatus] = {}
+        self._tasks: dict[str, dict[int, OwnStatus]] = {}
         self._topics: dict[str, set[str]] = {}
         self._workers: dict[str, WorkerRecord] = {}
         """Workers in the order of their records, which all are in one partition."""
@@ -73,29 +72,20 @@ class StatusTopic:
     def publish(self, status: ConnectorStatus) -> None:
         """Publish the state of a connector and of its tasks; returns at once."""
         name, version = status.name, self._version
-        own = {task.id: Status(task.state, task.worker_id, task.trace) for task in status.tasks}
         with self._lock:
-            gone = (self._tasks.get(name, {}).keys() | self._sent.get(name, set())) - own.keys()
-            self._sent[name] = set(own)
-        connector = Status(status.state, status.worker_id, status.trace)
-        records = [status_record(name, None, connector, version)]
-        records += [status_record(name, number, task, version) for number, task in own.items()]
+            gone = (self._tasks.get(name, {}).keys() | self._sent.get(name, set())) - status.tasks.keys()
+            self._sent[name] = set(status.tasks)
+        records = [status_record(name, None, status, version)]
+        records += [status_record(name, number, task, version) for number, task in status.tasks.items()]
         self._send(records + [status_record(name, number, None, version) for number in sorted(gone)])
 
     def of(self, name: str) -> ConnectorStatus | None:
         """The state of a connector that was published last, without its type; None when there is none."""
         with self._lock:
-            found, tasks = self._connectors.get(name), sorted(self._tasks.get(name, {}).items())
+            found, tasks = self._connectors.get(name), dict(sorted(self._tasks.get(name, {}).items()))
         if found is None:
             return None
-        return ConnectorStatus(
-            name=name,
-            state=found.state,
-            worker_id=found.worker_id,
-            trace=found.trace,
-            tasks=tuple(TaskStatus(number, task.state, task.worker_id, task.trace) for number, task in tasks),
-            type="unknown",
-        )
+        return ConnectorStatus(found.state, found.worker_id, found.trace, name=name, tasks=tasks, type="unknown")
 
     def forget(self, name: str) -> None:
         """Remove states and topics of a connector."""
