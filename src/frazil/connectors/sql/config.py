@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -221,6 +222,10 @@ def _check_format(parsed: Parsed) -> None:
         parsed.fail("format.class", invalid_value("format.class", name, reason))
 
 
+_parse = lru_cache(maxsize=16)(parse_statement)
+"""Keeps the newest ones: a configuration that is checked is then read, and may be long."""
+
+
 def _statement(parsed: Parsed, topics: Sequence[str]) -> Statement:
     """Check the statement. Raises StatementError."""
     rules, topic, objects = None, to_topic(parsed.config), to_objects(parsed.config)
@@ -230,7 +235,7 @@ def _statement(parsed: Parsed, topics: Sequence[str]) -> Statement:
         upserts = parsed.flag("iceberg.tables.upsert-mode-enabled")
         rules = state_rules(state_config(parsed, topics), upserts=upserts, id_columns=[".".join(path) for path in ids])
     try:
-        found = parse_statement(parsed.text(SQL), topics, rules, frozenset(functions_of(parsed)))
+        found = _parse(parsed.text(SQL), tuple(topics), rules, frozenset(functions_of(parsed)))
     except NeedsState as error:
         raise StatementError(f"{error}: {_NO_STATE_FOR_TOPICS if topic else _NO_STATE}") from None
     if topic and found.tables:

@@ -34,7 +34,7 @@ class StateRules:
     has state whatever it says.
     """
 
-    watermarks: Mapping[str, str] = field(default_factory=dict)
+    watermarks: Mapping[str, str] = field(default_factory=dict, hash=False)
     upserts: bool = False
     id_columns: tuple[str, ...] = ()
     dedup: bool = False
