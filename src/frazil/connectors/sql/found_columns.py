@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import logging
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 import msgspec
+from confluent_kafka import Message
 
 from frazil.clients.kafka.peek import newest_records
 from frazil.connectors.keys.sink_config import SinkConfig
@@ -17,7 +18,7 @@ from frazil.connectors.sql.columns import parse_columns, spark_columns
 from frazil.environment.bootstrap import Bootstrap
 from frazil.errors import ConfigError, NotFound
 from frazil.pipeline.convert import infer
-from frazil.pipeline.convert.data_keys import nodes
+from frazil.pipeline.convert.data_keys import mixed_texts
 from frazil.pipeline.convert.strict import ConversionError
 from frazil.pipeline.envelope import type_of
 from frazil.pipeline.prepare import prepare
@@ -119,7 +120,8 @@ def newest_columns(config: SinkConfig, topic: str) -> Struct:
 
 def _inferred(config: SinkConfig, table: str, cluster: Bootstrap) -> Struct:
     """Find the columns that the newest records show, as a table that is made of them would have."""
-    shown = _shown(config, table, cluster)
+    topics = topics_of(config, cluster) if config.topics_regex is not None else [table]
+    shown = _shown(config, newest_records(cluster, topics, _SAMPLED))
     found = _for_spark(infer.widened(Struct(()), shown.fields))
     if not isinstance(found, Struct):
         names = table if config.topics_regex is None else config.topics_regex
@@ -131,15 +133,15 @@ def _inferred(config: SinkConfig, table: str, cluster: Bootstrap) -> Struct:
     return found
 
 
-def mixed_columns(config: SinkConfig, table: str, cluster: Bootstrap) -> list[str]:
-    """Tell of the columns that are text because the newest records differ. Raises ServiceUnavailable."""
-    return list(_mixed(table, _shown(config, table, cluster)))
+def mixed_columns(config: SinkConfig, table: str, records: Sequence[Message]) -> list[str]:
+    """Tell of the columns that are text because records differ; those of other topics do not count."""
+    own = [record for record in records if config.topics_regex is not None or record.topic() == table]
+    return list(_mixed(table, _shown(config, own)))
 
 
-def _shown(config: SinkConfig, table: str, cluster: Bootstrap) -> NewColumns:
+def _shown(config: SinkConfig, records: Sequence[Message]) -> NewColumns:
     shown = NewColumns()
-    topics = topics_of(config, cluster) if config.topics_regex is not None else [table]
-    for rows in by_partition(newest_records(cluster, topics, _SAMPLED)):
+    for rows in by_partition(records):
         prepared = prepare(rows, config.transforms, envelope=config.envelope, columns=True)
         found = decoded(prepared.values, ANY_COLUMNS)
         shown.add(NewColumns(found.unknown, found.seen))
@@ -147,18 +149,16 @@ def _shown(config: SinkConfig, table: str, cluster: Bootstrap) -> NewColumns:
 
 
 def _mixed(table: str, shown: NewColumns) -> Iterator[str]:
-    kinds: dict[infer.Path, Counter[str]] = {}
+    seen: Counter[tuple[infer.Path, str]] = Counter()
     for (path, kind), count in shown.seen.items():
-        kinds.setdefault(path, Counter())["text" if kind in _TEXTS else kind] += count
-    for path, type_ in nodes(infer.typed(shown.fields)):
-        found = kinds.get(path, Counter())
-        if type_ == STRING and len(found) > 1:
-            which = ", ".join(f"{kind} in {count:,}" for kind, count in found.most_common())
-            yield (
-                f"column {'.'.join(path)} of {table} is STRING, since the newest records have values of several kinds "
-                f"there: {which}. Correct the producer, or give the columns with the type that you want in "
-                "frazil.sql.schema, which makes the other records bad ones"
-            )
+        seen[path, "text" if kind in _TEXTS else kind] += count
+    for path, kinds in mixed_texts(infer.typed(shown.fields), seen):
+        which = ", ".join(f"{kind} in {count:,}" for kind, count in kinds.most_common())
+        yield (
+            f"column {'.'.join(path)} of {table} is STRING, since the newest records have values of several kinds "
+            f"there: {which}. Correct the producer, or give the columns with the type that you want in "
+            "frazil.sql.schema, which makes the other records bad ones"
+        )
 
 
 def _for_spark(type_: Type) -> Type | None:

@@ -122,7 +122,7 @@ class StatementSink(Sink):
         found = sample(config, self._own, tables, records, most_rows, executor, self._target_name, self._judge)
         found.columns |= {topic: spark_columns(self._own.columns[topic]) for topic in self._own.found}
         for topic, source in self._own.found.items():
-            found.warnings += mixed_columns(config, topic, self._bootstrap) if source == INFERRED else ()
+            found.warnings += mixed_columns(config, topic, records) if source == INFERRED else ()
         return found
 
     def explain(self, say: Callable[[str], None], on_spark: Callable[[], Executor]) -> Plan:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Set
 from dataclasses import replace
 
 from frazil.pipeline.convert.infer import MAP, Path, Seen, column_count, kind_of, records
-from frazil.pipeline.types import List, Struct, Type, inner_types
+from frazil.pipeline.types import STRING, List, Struct, Type, inner_types
 
 _MANY = 20
 """Keys that stand in one record alone, from which on they are data where all values are of one kind."""
@@ -68,6 +68,16 @@ def nodes(columns: Mapping[Path, Type]) -> Iterator[tuple[Path, Type]]:
     for path, type_ in columns.items():
         yield path, type_
         yield from nodes({(*path, name): inner for name, inner in inner_types(type_)})
+
+
+def mixed_texts(columns: Mapping[Path, Type], seen: Seen) -> Iterator[tuple[Path, Counter[str]]]:
+    """Find the columns that are text because records have values of several kinds, with the records of each kind."""
+    kinds: dict[Path, Counter[str]] = {}
+    for (path, kind), count in seen.items():
+        kinds.setdefault(path, Counter())[kind] += count
+    for path, type_ in nodes(columns):
+        if type_ == STRING and len(found := kinds.get(path, Counter())) > 1:
+            yield path, found
 
 
 def way_on(columns: Mapping[Path, Type]) -> str:

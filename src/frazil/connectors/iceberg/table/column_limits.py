@@ -11,10 +11,10 @@ from pyiceberg.table import Table
 from frazil.connectors.iceberg.config.iceberg_sink import IcebergSinkConfig
 from frazil.connectors.iceberg.table.evolve import evolve, evolved, has_column, possible_columns
 from frazil.errors import ConfigError
-from frazil.pipeline.convert.data_keys import NUMBERS, nodes, way_on, with_fewer, with_maps
+from frazil.pipeline.convert.data_keys import NUMBERS, mixed_texts, nodes, way_on, with_fewer, with_maps
 from frazil.pipeline.convert.infer import Path, Seen, column_count, records, typed
 from frazil.pipeline.results import TableResult
-from frazil.pipeline.types import STRING, List, Struct, Type, inner_types
+from frazil.pipeline.types import List, Struct, Type, inner_types
 
 MOST_NEW = "frazil.schema.max.new.columns"
 MOST = "frazil.schema.max.columns"
@@ -124,23 +124,18 @@ _NUMBERS = ("double", "long")
 
 def mixed(columns: Mapping[Path, Type], seen: Seen) -> Iterator[str]:
     """Warnings about columns that a few odd records make text for good, with the key that keeps their type."""
-    kinds: dict[Path, Counter[str]] = {}
-    for (path, kind), count in seen.items():
-        kinds.setdefault(path, Counter())[kind] += count
-    for path, type_ in nodes(columns):
-        found = kinds.get(path, Counter())
-        if len(found) > 1 and type_ == STRING:
-            numbers = [kind for kind in _NUMBERS if kind in found]
-            whole = sum(found[kind] for kind in numbers)
-            common, most = max([*found.items(), *((kind, whole) for kind in numbers[:1])], key=lambda one: one[1])
-            total = found.total()
-            if common != "string" and most >= (1 - _FEW) * total:
-                name = ".".join(path)
-                way = f"frazil.schema.path.{name}={common} keeps that type" if common not in ("object", "array") else ""
-                yield (
-                    f"column {name} becomes text for good, since {total - most:,} of {total:,} records have another "
-                    f"value there than {common}. {way or 'Correct the producer'}: these records are dead letters then"
-                )
+    for path, found in mixed_texts(columns, seen):
+        numbers = [kind for kind in _NUMBERS if kind in found]
+        whole = sum(found[kind] for kind in numbers)
+        common, most = max([*found.items(), *((kind, whole) for kind in numbers[:1])], key=lambda one: one[1])
+        total = found.total()
+        if common != "string" and most >= (1 - _FEW) * total:
+            name = ".".join(path)
+            way = f"frazil.schema.path.{name}={common} keeps that type" if common not in ("object", "array") else ""
+            yield (
+                f"column {name} becomes text for good, since {total - most:,} of {total:,} records have another "
+                f"value there than {common}. {way or 'Correct the producer'}: these records are dead letters then"
+            )
 
 
 @dataclass(frozen=True)
