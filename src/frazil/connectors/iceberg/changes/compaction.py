@@ -8,7 +8,7 @@ import numpy as np
 from pyiceberg.manifest import DataFile
 from pyiceberg.table import Table
 
-from frazil.connectors.iceberg.changes.match import Candidate, with_gone
+from frazil.connectors.iceberg.changes.match import Candidate, Deletes
 from frazil.pipeline.keys import Codes
 
 FEWEST = 3
@@ -141,13 +141,14 @@ class Compaction:
 
 def compaction(
     table: Table,
+    deletes: Deletes,
     old: Sequence[Candidate],
     live: Sequence[Live],
     write: Callable[[Sequence[Sequence[Candidate]]], Sequence[DataFile]],
 ) -> Compaction:
     """Compact what needs it: `old` are all data files of the table, `live` those that stay.
 
-    `write` writes groups of files again, without what is gone of them. Raises as `with_gone` and `write` do.
+    `write` writes groups of files again, without what is gone of them. Raises as `deletes` and `write` do.
     """
     files = {each.candidate.file.file_path: each for each in live}
     of_spec = [each for each in live if each.candidate.file.spec_id == table.metadata.default_spec_id]
@@ -163,7 +164,7 @@ def compaction(
     ]
     gone = {
         each.file.file_path: np.union1d(each.gone, files[each.file.file_path].marked)
-        for each in (*with_gone(table.io, rewritten), *with_gone(table.io, kept))
+        for each in deletes.with_gone(table.io, [*rewritten, *kept])
     }
     return Compaction(
         removed=[each.file for each in rewritten],

@@ -12,7 +12,7 @@ from pyiceberg.schema import Schema
 from pyiceberg.table import Table
 
 from frazil.connectors.iceberg.changes.changes import ChangeFileWriter, ChangeWriter, CollectingWriter
-from frazil.connectors.iceberg.changes.match import Candidate, Lookup, look_up, with_gone
+from frazil.connectors.iceberg.changes.match import Candidate, Deletes, Lookup, look_up
 from frazil.connectors.iceberg.changes.merge import candidates, look_up_all, rewrites
 from frazil.connectors.iceberg.changes.row_level import RowLevelOperation, check_mode
 from frazil.connectors.iceberg.table.commit import Commit, Floor, TableBranch
@@ -86,7 +86,7 @@ class HistoryOperation(RowLevelOperation):
         reached = batch.reached.get(place)
         position, ms = (end - 1, batch.valid_through_ms) if reached is None else (reached.order, reached.ts)
         what = Ending(self._changes_of(table), _arrow(table), position, ms or 0)
-        found = self._spread(partial(end_all, what), with_gone(table.io, candidates(table, target.branch)))
+        found = self._spread(partial(end_all, what), Deletes().with_gone(table.io, candidates(table, target.branch)))
         files = [file for several, _ in found for file in several]
         return replace(batch, files=files, changes=[table for _, table in found if table is not None], truncates=False)
 

@@ -1,17 +1,17 @@
 """Match inside a task: rows of a data file that have one of the keys looked for, and the file without them."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
+from functools import lru_cache, partial
 
 import numpy as np
 import pyarrow as pa
 from pyiceberg.io import FileIO
-from pyiceberg.io.pyarrow import PyArrowFileIO, _read_all_delete_files
+from pyiceberg.io.pyarrow import PyArrowFileIO, _read_deletes
 from pyiceberg.manifest import DataFile
-from pyiceberg.table import FileScanTask
 from pyiceberg.table.metadata import TableMetadata, TableMetadataUtil
+from pyiceberg.utils.concurrent import ExecutorFactory
 
 from frazil.clients.data_files import file_batches
 from frazil.clients.store import refuses
@@ -51,19 +51,24 @@ class Candidate:
     gone: Codes = field(default_factory=lambda: NOTHING)
 
 
-def with_gone(io: FileIO, candidates: Sequence[Candidate]) -> list[Candidate]:
-    """Read the delete files of all candidates, each of them once; raises as `search` does."""
-    tasks = [FileScanTask(each.file, set(each.deletes)) for each in candidates]
-    with _reading(next((file.file_path for each in candidates for file in each.deletes), "")):
-        gone = _read_all_delete_files(io, tasks)
-    return [
-        replace(
-            each,
-            deletes=(),
-            gone=np.unique(np.concatenate([NOTHING, *map(np.asarray, gone.get(each.file.file_path, ()))])),
-        )
-        for each in candidates
-    ]
+class Deletes:
+    """Reads delete files, each of them once."""
+
+    def __init__(self) -> None:
+        self._read: dict[str, Mapping[str, pa.ChunkedArray]] = {}
+
+    def with_gone(self, io: FileIO, candidates: Sequence[Candidate]) -> list[Candidate]:
+        """Read the delete files of all candidates that were not read before; raises as `search` does."""
+        files = {file.file_path: file for each in candidates for file in each.deletes}
+        todo = {path: file for path, file in files.items() if path not in self._read}
+        with _reading(next(iter(todo), "")):
+            found = ExecutorFactory.get_or_create().map(partial(_read_deletes, io), todo.values())
+            self._read |= dict(zip(todo, found, strict=True))
+        return [replace(each, deletes=(), gone=self._gone(each)) for each in candidates]
+
+    def _gone(self, candidate: Candidate) -> Codes:
+        of_file = (self._read[file.file_path].get(candidate.file.file_path) for file in candidate.deletes)
+        return np.unique(np.concatenate([NOTHING, *(np.asarray(each) for each in of_file if each is not None)]))
 
 
 @dataclass(frozen=True)

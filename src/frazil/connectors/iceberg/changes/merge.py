@@ -34,13 +34,13 @@ from frazil.connectors.iceberg.changes.deletes import write_deletes
 from frazil.connectors.iceberg.changes.match import (
     NOTHING,
     Candidate,
+    Deletes,
     Found,
     Lookup,
     Search,
     look_up,
     no_rows,
     search,
-    with_gone,
     write_again,
 )
 from frazil.connectors.iceberg.changes.replace import Replacement, stage_replacement
@@ -106,6 +106,7 @@ class Merge:
         self._writer_for = writer_for
         self._run = run
         self._new = files
+        self._deletes = Deletes()
         self._keys = keys
         self._lost = lost
         self._found: dict[_Name, tuple[DataFile, Found | None]] = {}
@@ -140,7 +141,7 @@ class Merge:
             else:
                 todo.append(candidate)
         what = Search(self._writer_for(table), self._paths, self._keys, rewrite)
-        ready = with_gone(table.io, todo)
+        ready = self._deletes.with_gone(table.io, todo)
         for candidate, each, found in zip(todo, ready, self._run(partial(search, what), ready), strict=True):
             self._gone[_name(candidate)] = len(each.gone)
             self._found[_name(candidate)] = candidate.file, found if len(found.positions) else None
@@ -164,7 +165,9 @@ class Merge:
                 live.append(Live(candidate, positions, self._gone.get(_name(candidate), 0)))
             elif len(positions):
                 marked.append((file, positions))
-        done = compaction(table, old, live, partial(self._write_again, table)) if compacts else Compaction()
+        done = (
+            compaction(table, self._deletes, old, live, partial(self._write_again, table)) if compacts else Compaction()
+        )
         told = f"{len(done.removed)} data files to {len(done.added)}, {len(done.positions)} delete files"
         return Replacement(
             [*removed, *done.removed],
@@ -202,7 +205,7 @@ def look_up_all(
     ranges = KeyRanges(table.schema(), paths, keys.values())
     what = Lookup(writer, paths, keys, wanted.columns, last)
     wanted_in = [each for each in candidates(table, branch) if ranges.may_hold(each.file)]
-    found = run(partial(look_up, what), with_gone(table.io, wanted_in))
+    found = run(partial(look_up, what), Deletes().with_gone(table.io, wanted_in))
     return pa.concat_tables([no_rows(what), *found])
 
 
