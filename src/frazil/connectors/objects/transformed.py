@@ -20,7 +20,9 @@ _MOST = 1000
 
 @dataclass(frozen=True)
 class _Known:
-    shape: Struct
+    """The number of a type, which is kept, so that no other one gets its identity."""
+
+    type_: Type
     number: int
     has_no_others: Callable[[bytes], Any]
     """Raises for a value with fields that the schema lacks."""
@@ -33,23 +35,14 @@ class TransformedSchemas:
         self._schemas = schemas
         self._numbers: dict[bytes, int] = {}
         self._known: dict[int, _Known] = {}
-        self._known_types: dict[int, tuple[Type, int]] = {}
 
     def number_of(self, type_: Type) -> int:
         """Give the number of the schema of values that are no objects."""
-        known = self._known_types.get(id(type_))
+        known = self._known.get(id(type_))
         if known is not None:
-            return known[1]
+            return known.number
         told = schema_of(type_)
-        key = told.to_json()
-        number = self._numbers.get(key)
-        if number is None:
-            number = self._numbers[key] = len(self._schemas)
-            self._schemas.append(Schema(key, None, None, None, type_, told))
-        if len(self._known_types) >= _MOST:
-            self._known_types.clear()
-        self._known_types[id(type_)] = type_, number
-        return number
+        return self._kept(type_, Schema(told.to_json(), None, None, None, type_, told), bytes)
 
     def number(self, text: bytes, shape: Struct) -> int:
         """Give the number of the schema of a value; `shape` is what is known of its members."""
@@ -65,15 +58,16 @@ class TransformedSchemas:
         columns = with_origins(without_origins(whole), whole)
         assert isinstance(columns, Struct)  # noqa: S101 - values with a shape are objects
         told = schema_of(whole)
-        key = told.to_json()
-        number = self._numbers.get(key)
-        if number is None:
-            number = self._numbers[key] = len(self._schemas)
-            required = with_required(columns, told)
-            self._schemas.append(Schema(key, required, told.name, told.version, whole, told))
+        schema = Schema(told.to_json(), with_required(columns, told), told.name, told.version, whole, told)
+        return self._kept(shape, schema, _reader(columns))
+
+    def _kept(self, type_: Type, schema: Schema, has_no_others: Callable[[bytes], Any]) -> int:
+        number = self._numbers.setdefault(schema.text, len(self._schemas))
+        if number == len(self._schemas):
+            self._schemas.append(schema)
         if len(self._known) >= _MOST:
             self._known.clear()
-        self._known[id(shape)] = _Known(shape, number, _reader(columns))
+        self._known[id(type_)] = _Known(type_, number, has_no_others)
         return number
 
 
