@@ -16,6 +16,7 @@ from frazil.connectors.breakers import Breakers
 from frazil.connectors.connector import found_keys, open_connector, open_resolved
 from frazil.connectors.iceberg.spark.runtime import IcebergRuntime
 from frazil.connectors.registry import connector_of
+from frazil.connectors.sink import Sink
 from frazil.declare.providers import ConfigProviders, Resolved
 from frazil.engine import spark
 from frazil.engine.engine import Engine, begin_run
@@ -30,8 +31,9 @@ from frazil.pipeline.mapper import installed_mappers
 from frazil.pipeline.report import BatchReport
 from frazil.stack.ports import Port, require_different
 from frazil.text.events import event
-from frazil.worker.actuator.app import scrape_route, serve_actuator, sources_of
+from frazil.worker.actuator.app import scrape_route, serve_actuator
 from frazil.worker.actuator.health import connector_states
+from frazil.worker.actuator.surroundings import sources_of
 from frazil.worker.cluster.group import worker_group
 from frazil.worker.lifecycle.herder import Herder
 from frazil.worker.lifecycle.restart_policy import RestartPolicy
@@ -231,24 +233,25 @@ class Worker:
         """Refusals of the store; none while it cannot be asked, which the connector tells when it starts."""
         if not connector_of(config).asks_store(config):
             return []
-        try:
-            with open_connector(name, config, self._settings, self._providers).hiding() as sink:
-                return sink.refusals()
-        except FrazilError as error:
-            logger.info("connector %s was not checked against its store: %s", name, error)
-            return []
+        return self._asked(name, config, lambda sink: sink.refusals())
 
     def _obstacles(self, config: Mapping[str, str]) -> list[str]:
         """Reasons why a connector could not run here: a file, module or certificate that this worker lacks."""
-        name, whole = config.get("name", ""), self._config.with_converters(config)
+        whole = self._config.with_converters(config)
+        return self._asked(config.get("name", ""), whole, lambda sink: sink.obstacles(), ConfigError)
+
+    def _asked(
+        self, name: str, config: Mapping[str, str], ask: Callable[[Sink], list[str]], *told: type[FrazilError]
+    ) -> list[str]:
+        """Ask the sink of a connector that may not run yet; errors of classes `told` are answers, others are logged."""
         try:
-            with open_connector(name, whole, self._settings, self._providers).hiding() as sink:
-                return sink.obstacles()
-        except ConfigError as error:
+            with open_connector(name, config, self._settings, self._providers).hiding() as sink:
+                return ask(sink)
+        except told as error:
             return [str(error)]
         except FrazilError as error:
-            logger.info("connector %s could not be opened to check it: %s", name, error)
-        return []
+            logger.info("connector %s could not be asked for what keeps it from running: %s", name, error)
+            return []
 
     def _make_sources(self, properties: Mapping[str, str]) -> SourceRuntime:
         group = self._group

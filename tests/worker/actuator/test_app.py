@@ -15,8 +15,10 @@ import pytest
 from frazil.clients.kafka.groups import Behind
 from frazil.connectors.keys.versions import VERSION
 from frazil.pipeline.report import BatchReport
-from frazil.worker.actuator.app import actuator_app, meter_name, sources_of
+from frazil.worker.actuator.app import actuator_app
 from frazil.worker.actuator.health import connector_states
+from frazil.worker.actuator.meters import meter_name
+from frazil.worker.actuator.surroundings import sources_of
 from frazil.worker.lifecycle.herder import Herder
 from frazil.worker.lifecycle.store import FileConfigStore
 from frazil.worker.server import serve
