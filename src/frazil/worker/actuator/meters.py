@@ -1,4 +1,4 @@
-"""Bodies of the actuator about metrics: one of them as Spring Boot names and measures it, and those of all connectors."""
+"""Bodies of the actuator about metrics: one of them as Spring Boot names and measures it, and the sums of all."""
 
 import time
 from collections.abc import Collection, Iterable, Mapping
