@@ -165,9 +165,9 @@ class Merge:
                 live.append(Live(candidate, positions, self._gone.get(_name(candidate), 0)))
             elif len(positions):
                 marked.append((file, positions))
-        done = (
-            compaction(table, self._deletes, old, live, partial(self._write_again, table)) if compacts else Compaction()
-        )
+        done = Compaction()
+        if compacts:
+            done = compaction(table, self._deletes, old, live, partial(self._write_again, table))
         told = f"{len(done.removed)} data files to {len(done.added)}, {len(done.positions)} delete files"
         return Replacement(
             [*removed, *done.removed],
