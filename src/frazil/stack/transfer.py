@@ -24,16 +24,23 @@ class Transfer(str):
 @contextmanager
 def watched(what: str, done: Callable[[], int], total: int, progress: Callable[[str], None]) -> Iterator[None]:
     """Report `done()` of `total` bytes four times a second while the body runs in this thread."""
+    with repeating(lambda: progress(Transfer(what, min(done(), total), total)), _POLL_S):
+        yield
+
+
+@contextmanager
+def repeating(call: Callable[[], None], seconds: float) -> Iterator[None]:
+    """Call a function every so often, from a thread of its own, while the body runs in this one."""
     ended = threading.Event()
 
-    def watch() -> None:
-        while not ended.wait(_POLL_S):
-            progress(Transfer(what, min(done(), total), total))
+    def run() -> None:
+        while not ended.wait(seconds):
+            call()
 
-    watcher = threading.Thread(target=watch, daemon=True)
-    watcher.start()
+    thread = threading.Thread(target=run, name="progress", daemon=True)
+    thread.start()
     try:
         yield
     finally:
         ended.set()
-        watcher.join()
+        thread.join()

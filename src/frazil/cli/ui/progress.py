@@ -6,7 +6,6 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from threading import Event, Thread
 
 from rich.console import Console, RenderableType
 from rich.progress import (
@@ -20,7 +19,7 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 
-from frazil.stack.transfer import Transfer
+from frazil.stack.transfer import Transfer, repeating
 
 _LINE_INTERVAL_S = 2.0
 
@@ -83,24 +82,17 @@ def progress(console: Console) -> Iterator[Callable[[str], None]]:
 
             yield show
         return
-    newest = ""
-    ended = Event()
+    newest = shown = ""
 
     def take(text: str) -> None:
         nonlocal newest
         newest = text
 
-    def print_lines() -> None:
-        shown = ""
-        while not ended.wait(_LINE_INTERVAL_S):
-            if newest != shown:
-                shown = newest
-                console.print(f"  {shown}")
+    def print_line() -> None:
+        nonlocal shown
+        if newest != shown:
+            shown = newest
+            console.print(f"  {shown}")
 
-    printing = Thread(target=print_lines, name="progress", daemon=True)
-    printing.start()
-    try:
+    with repeating(print_line, _LINE_INTERVAL_S):
         yield take
-    finally:
-        ended.set()
-        printing.join()

@@ -2,10 +2,9 @@
 
 import logging
 import re
-import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
 from dataclasses import replace
 from typing import Any
 
@@ -24,29 +23,21 @@ from frazil.connectors.iceberg.maintenance.policy import Policy, Step, StepResul
 from frazil.connectors.iceberg.spark.runtime import IcebergRuntime
 from frazil.connectors.iceberg.table.commit import TableBranch
 from frazil.errors import ConfigError, FrazilError, NotFound, TransientError
+from frazil.stack.transfer import repeating
 
 _INTERVAL_S = 1.0
 _GROUP = re.compile(r"file group (\d+)/(\d+)")
 
 
-@contextmanager
-def watching(session: SparkSession, what: str, say: Callable[[str], None]) -> Iterator[None]:
+def watching(session: SparkSession, what: str, say: Callable[[str], None]) -> AbstractContextManager[None]:
     """Tell with `say`, each second, which group of files of the running rewrite Spark is at."""
-    ended = threading.Event()
 
     def look() -> None:
-        while not ended.wait(_INTERVAL_S):
-            group = _group(session)
-            if group is not None:
-                say(f"{what}: group {group[0]} of {group[1]}")
+        group = _group(session)
+        if group is not None:
+            say(f"{what}: group {group[0]} of {group[1]}")
 
-    thread = threading.Thread(target=look, name="maintenance-progress", daemon=True)
-    thread.start()
-    try:
-        yield
-    finally:
-        ended.set()
-        thread.join()
+    return repeating(look, _INTERVAL_S)
 
 
 def _group(session: SparkSession) -> tuple[int, int] | None:
