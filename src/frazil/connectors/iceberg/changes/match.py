@@ -1,7 +1,7 @@
 """Match inside a task: rows of a data file that have one of the keys looked for, and the file without them."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from functools import lru_cache, partial
 
@@ -14,10 +14,9 @@ from pyiceberg.table.metadata import TableMetadata, TableMetadataUtil
 from pyiceberg.utils.concurrent import ExecutorFactory
 
 from frazil.clients.data_files import file_batches
-from frazil.clients.store import refuses
+from frazil.clients.store import store_errors
 from frazil.connectors.iceberg.table.schema import struct_of
 from frazil.connectors.iceberg.table.write import DataFileWriter, Properties
-from frazil.errors import ConfigError, ServiceUnavailable
 from frazil.pipeline.changes import Path
 from frazil.pipeline.convert.arrow import arrow_schema
 from frazil.pipeline.keys import Codes, Keys, columns_of
@@ -137,18 +136,8 @@ def _row_values(what: Lookup, rows: pa.Table) -> pa.Table:
     return values
 
 
-@contextmanager
-def _reading(location: str) -> Iterator[None]:
-    try:
-        yield
-    except OSError as error:
-        where = f"{location}: {error}. Nothing was committed"
-        if refuses(error):
-            raise ConfigError(
-                f"the object store refused to read {where}. Check the bucket and the access keys "
-                "(iceberg.catalog.s3.*), then restart the connector."
-            ) from error
-        raise ServiceUnavailable(f"the object store did not give {where}; the batch is read again.") from error
+def _reading(location: str) -> AbstractContextManager[None]:
+    return store_errors(location, ("refused to read", "did not give"))
 
 
 def _search(what: Search, candidate: Candidate) -> Found:

@@ -2,16 +2,16 @@
 
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass
-from typing import Any
 from urllib.parse import urlsplit
 
 from pyarrow.fs import FileSelector, FileSystem
 from pyiceberg.io.pyarrow import PyArrowFileIO
 from pyiceberg.table import Table
 
-from frazil.clients.store import refuses
-from frazil.errors import ConfigError, ServiceUnavailable, TerminalError
+from frazil.clients.store import store_errors
+from frazil.errors import TerminalError
 
 _DELETES = 8
 
@@ -44,9 +44,8 @@ class Objects:
         parts = urlsplit(folder)
         filesystem: FileSystem = self._io.fs_by_scheme(parts.scheme, parts.netloc)
         root = parts.netloc + parts.path.rstrip("/")
-        found: list[Any] = self._asked(
-            folder, lambda: filesystem.get_file_info(FileSelector(root, allow_not_found=True, recursive=True))
-        )
+        with _asked(folder):
+            found = filesystem.get_file_info(FileSelector(root, allow_not_found=True, recursive=True))
         for info in found:
             if info.is_file and not _hidden(info.path.removeprefix(root + "/")):
                 yield StoredObject(f"{parts.scheme}://{info.path}", info.size, info.mtime_ns // 1_000_000)
@@ -54,28 +53,17 @@ class Objects:
     def remove(self, locations: Iterable[str]) -> None:
         """Remove objects; one that is gone already is no error."""
         with ThreadPoolExecutor(_DELETES) as threads:
-            for _ in threads.map(lambda location: self._asked(location, lambda: self._remove(location)), locations):
+            for _ in threads.map(self._remove, locations):
                 pass
 
     def _remove(self, location: str) -> None:
-        try:
+        with _asked(location), suppress(FileNotFoundError):
             self._io.delete(location)
-        except FileNotFoundError:
-            return
 
-    def _asked(self, location: str, call: Any) -> Any:
-        try:
-            return call()
-        except OSError as error:
-            if refuses(error):
-                raise ConfigError(
-                    f"the object store refused {location}: {error}. What was removed before stays removed. Check the "
-                    "bucket and the access keys (iceberg.catalog.s3.*)."
-                ) from error
-            raise ServiceUnavailable(
-                f"the object store did not answer for {location}: {error}. What was removed before stays removed; run "
-                "maintenance again."
-            ) from error
+
+def _asked(location: str) -> AbstractContextManager[None]:
+    removed = "What was removed before stays removed"
+    return store_errors(location, left=removed, cure=".", again="run maintenance again.")
 
 
 def _hidden(path: str) -> bool:

@@ -34,8 +34,7 @@ from pyiceberg.transforms import VoidTransform
 from pyiceberg.typedef import Record
 from pyiceberg.utils.properties import property_as_bool
 
-from frazil.clients.store import refuses
-from frazil.errors import ConfigError, ServiceUnavailable
+from frazil.clients.store import store_errors
 from frazil.pipeline.dictionaries import with_dictionary
 from frazil.pipeline.masked_nulls import without_masked_nulls
 
@@ -236,18 +235,11 @@ def store_file(io: FileIO, location: str, content: pa.Buffer) -> None:
 
     Raises ServiceUnavailable when the store fails, ConfigError when it refuses.
     """
-    try:
-        with io.new_output(location).create(overwrite=True) as stream:  # the name is new: no need to look
-            stream.write(content)
-    except OSError as error:
-        if refuses(error):
-            raise ConfigError(
-                f"the object store refused {location}: {error}. Nothing was committed. Check the bucket and the "
-                "access keys (iceberg.catalog.s3.*), then restart the connector."
-            ) from error
-        raise ServiceUnavailable(
-            f"the object store did not take {location}: {error}. Nothing was committed; the batch is read again."
-        ) from error
+    with (
+        store_errors(location, ("refused", "did not take")),
+        io.new_output(location).create(overwrite=True) as stream,  # the name is new: no need to look
+    ):
+        stream.write(content)
 
 
 def _location_provider(location: str, properties: dict[str, str]) -> LocationProvider:
