@@ -3,7 +3,7 @@
 import base64
 import binascii
 import logging
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache, partial
 from typing import IO, Any
@@ -86,16 +86,11 @@ class ObjectStore:
     def create(self) -> bool:
         """Make the bucket; False when it was there. Raises as `put` does."""
 
-        def create(client: Any) -> bool:
-            try:
-                client.create_bucket(Bucket=self.config.bucket)
-            except ClientError as error:
-                if error.response.get("Error", {}).get("Code") in ("BucketAlreadyExists", "BucketAlreadyOwnedByYou"):
-                    return False
-                raise
-            return True
-
-        return bool(self._call("", create))
+        made = _none_for(
+            ("BucketAlreadyExists", "BucketAlreadyOwnedByYou"),
+            lambda client: client.create_bucket(Bucket=self.config.bucket),
+        )
+        return self._call("", made) is not None
 
     def names(self, prefix: str) -> Iterator[str]:
         """Names of objects that begin so, in order. Raises as `put` does."""
@@ -116,16 +111,11 @@ class ObjectStore:
         """An object with its ETag; None when there is none. Raises as `put` does."""
         keys = {key: value for key, value in put_options(self.config, ()).items() if key.startswith("SSECustomer")}
 
-        def get(client: Any) -> Found | None:
-            try:
-                answer = client.get_object(Bucket=self.config.bucket, Key=name, **keys)
-            except ClientError as error:
-                if _code(error) in ("404", "NoSuchKey"):
-                    return None
-                raise
+        def get(client: Any) -> Found:
+            answer = client.get_object(Bucket=self.config.bucket, Key=name, **keys)
             return Found(answer["Body"].read(), answer["ETag"])
 
-        found: Found | None = self._call(name, get)
+        found: Found | None = self._call(name, _none_for(("404", "NoSuchKey"), get))
         return found
 
     def put_over(self, name: str, data: bytes, etag: str) -> str | None:
@@ -149,16 +139,10 @@ class ObjectStore:
 
     def _put_if(self, name: str, data: bytes, **condition: str) -> str | None:
         options = {**put_options(self.config, self.config.tags), "ContentType": content_type(name), **condition}
-
-        def put(client: Any) -> str | None:
-            try:
-                answer = client.put_object(Bucket=self.config.bucket, Key=name, Body=data, **options)
-            except ClientError as error:
-                if _code(error) in ("412", "PreconditionFailed", "404", "NoSuchKey"):
-                    return None
-                raise
-            return str(answer["ETag"])
-
+        put = _none_for(
+            ("412", "PreconditionFailed", "404", "NoSuchKey"),
+            lambda client: str(client.put_object(Bucket=self.config.bucket, Key=name, Body=data, **options)["ETag"]),
+        )
         etag: str | None = self._call(name, put)
         return etag
 
@@ -302,6 +286,20 @@ def put_options(config: ObjectStoreConfig, tags: tuple[tuple[str, str], ...]) ->
 
 def _code(error: Exception) -> str:
     return str(error.response.get("Error", {}).get("Code", "")) if isinstance(error, ClientError) else ""
+
+
+def _none_for(codes: Sequence[str], call: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """Give None in place of a call that the store answers with one of the codes."""
+
+    def called(client: Any) -> Any:
+        try:
+            return call(client)
+        except ClientError as error:
+            if _code(error) in codes:
+                return None
+            raise
+
+    return called
 
 
 def _passes(error: Exception) -> bool:

@@ -3,7 +3,7 @@
 import getpass
 import os
 from collections.abc import Iterator, Mapping
-from typing import Final
+from typing import Any, Final
 from urllib.parse import SplitResult, urlsplit
 
 import requests
@@ -62,11 +62,7 @@ def connect(settings: Settings) -> Connection:
 
 def server_version(settings: Settings) -> int:
     """Release of the server, like 476. Raises ServiceUnavailable when it does not answer or still starts."""
-    with connect(settings) as connection:
-        try:
-            [[version]] = connection.cursor().execute("SELECT version()").fetchall()
-        except FAILURES as error:
-            raise failure(settings, error) from None
+    [[version]] = _rows(settings, "SELECT version()")
     digits = str(version).partition("-")[0].partition(".")[0]
     if not digits.isdigit():
         raise TerminalError(f"Trino at {address(settings)} says that its version is {version!r}; expected a number")
@@ -75,12 +71,16 @@ def server_version(settings: Settings) -> int:
 
 def has_catalog(settings: Settings) -> bool:
     """Whether the server knows the warehouse's catalog. Raises ServiceUnavailable when it does not answer."""
+    return [settings.sql_catalog] in _rows(settings, "SHOW CATALOGS")
+
+
+def _rows(settings: Settings, statement: str) -> list[list[Any]]:
     with connect(settings) as connection:
         try:
-            rows = connection.cursor().execute("SHOW CATALOGS").fetchall()
+            rows: list[list[Any]] = connection.cursor().execute(statement).fetchall()
         except FAILURES as error:
             raise failure(settings, error) from None
-    return [settings.sql_catalog] in rows
+    return rows
 
 
 def create_catalog(settings: Settings) -> bool:
