@@ -14,10 +14,10 @@ from frazil.cli.ui.program import PROGRAM, verb
 from frazil.cli.ui.progress import progress, titled
 from frazil.cli.verbs import stack
 from frazil.cli.verbs.data import send
-from frazil.cli.verbs.demo_cdc import show_cdc
+from frazil.cli.verbs.demo_cdc import leading_on, show_cdc
 from frazil.cli.verbs.sql import print_sql
 from frazil.environment.settings import Settings
-from frazil.errors import FrazilError, ServiceUnavailable, TerminalError
+from frazil.errors import ServiceUnavailable, TerminalError
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -60,14 +60,8 @@ def demo(
     started = time.monotonic()
     with titled(console, "1/4", "Start Kafka, the object store with its Iceberg catalog, and the worker"):
         stack.start_services(stack.services(settings), console)
-    try:
+    with leading_on(console, started, next_steps(settings)):
         _fill_and_ask(settings, console)
-    except (FrazilError, KeyboardInterrupt):
-        console.print(f"\nThe demo has not finished. The services go on running; `{PROGRAM} stop` stops them.")
-        raise
-    console.print(f"\nDone in {time.monotonic() - started:.0f} s. The stack goes on running. Try next:")
-    for command, meaning in next_steps(settings):
-        console.print(f"  {command}  # {meaning}", soft_wrap=True)
 
 
 def next_steps(settings: Settings) -> list[tuple[str, str]]:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from frazil.cli.connect.outcome import failure_of
@@ -45,7 +46,13 @@ def show_cdc(settings: Settings) -> None:
     started = time.monotonic()
     with titled(console, "1/5", "Start PostgreSQL, Kafka, the object store with its Iceberg catalog, and the worker"):
         stack.start_services([*stack.services(settings), *stack.with_postgres(settings)], console)
-    try:
+    steps = [
+        (f"{PROGRAM} status", "services, connectors, lag, last commits"),
+        (f"{PROGRAM} demo cdc", "more business"),
+        (f"{PROGRAM} verify {_SINK} --against postgres://", "database and tables, row by row"),
+        (f"{PROGRAM} stop", "stop everything; `clean` also removes the data"),
+    ]
+    with leading_on(console, started, steps):
         with titled(console, "2/5", "Install Debezium, and open a shop with customers, orders and items"):
             with progress(console) as say:
                 install_plugin(settings, _PLUGIN, say)
@@ -65,16 +72,18 @@ def show_cdc(settings: Settings) -> None:
             statement = _SQL.format(warehouse=settings.warehouse)
             console.print(statement, style="dim", soft_wrap=True)
             print_sql(settings, statement)
+
+
+@contextmanager
+def leading_on(console: Console, started: float, steps: Sequence[tuple[str, str]]) -> Iterator[None]:
+    """Tell behind a demo how long it has taken and which commands to try next, or that it has not finished."""
+    try:
+        yield
     except (FrazilError, KeyboardInterrupt):
         console.print(f"\nThe demo has not finished. The services go on running; `{PROGRAM} stop` stops them.")
         raise
     console.print(f"\nDone in {time.monotonic() - started:.0f} s. The stack goes on running. Try next:")
-    for command, meaning in (
-        (f"{PROGRAM} status", "services, connectors, lag, last commits"),
-        (f"{PROGRAM} demo cdc", "more business"),
-        (f"{PROGRAM} verify {_SINK} --against postgres://", "database and tables, row by row"),
-        (f"{PROGRAM} stop", "stop everything; `clean` also removes the data"),
-    ):
+    for command, meaning in steps:
         console.print(f"  {command}  # {meaning}", soft_wrap=True)
 
 
