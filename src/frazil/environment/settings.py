@@ -342,10 +342,8 @@ class Settings:
         folder = self.text("XDG_CONFIG_HOME", derived=str(self._user / ".config"))
         return expanded("XDG_CONFIG_HOME", folder) / "frazil" / "contexts.json"
 
-    @property
-    def context(self) -> str:
-        """The context that the environment chooses; empty when it leaves the choice to the user's file."""
-        return self.text("FRAZIL_CONTEXT")
+    context = _text("FRAZIL_CONTEXT")
+    """The context that the environment chooses; empty when it leaves the choice to the user's file."""
 
     source_connect_port = _port("SOURCE_CONNECT_PORT")
 
@@ -371,26 +369,12 @@ class Settings:
         return ConfigProviders.load(self.worker_properties, self.env)
 
     # PostgreSQL
-    @cached_property
-    def postgres_port(self) -> int:
-        return self.port("AWS_RDS_PORT")
-
-    @property
-    def postgres_external(self) -> bool:
-        return bool(self.given("AWS_RDS_ENDPOINT"))
-
-    @property
-    def postgres_host(self) -> str:
-        """Host of the database to capture changes from (`AWS_RDS_ENDPOINT`): one of the user's, else loopback."""
-        return self.text("AWS_RDS_ENDPOINT")
-
-    @property
-    def postgres_database(self) -> str:
-        return self.text("AWS_RDS_DBNAME")
-
-    @property
-    def postgres_user(self) -> str:
-        return self.text("AWS_RDS_USER")
+    postgres_port = _port("AWS_RDS_PORT")
+    postgres_external = _is_set("AWS_RDS_ENDPOINT")
+    postgres_host = _text("AWS_RDS_ENDPOINT")
+    """Host of the database to capture changes from (`AWS_RDS_ENDPOINT`): one of the user's, else loopback."""
+    postgres_database = _text("AWS_RDS_DBNAME")
+    postgres_user = _text("AWS_RDS_USER")
 
     @property
     def postgres_password_file(self) -> Path:

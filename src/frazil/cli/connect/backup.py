@@ -7,6 +7,7 @@ import typer
 
 from frazil.cli.connect.outcome import tell_failed
 from frazil.cli.connect.session import ContextOption, connect
+from frazil.cli.ui.console import DryRunOption
 from frazil.cli.ui.program import verb
 from frazil.environment.private_file import write_private
 from frazil.errors import UsageError
@@ -40,7 +41,7 @@ def backup(
 @verb(f"{_RESTORE} --dry-run", _RESTORE)
 def restore(
     file: Annotated[Path, typer.Argument(help="File that `backup` has written.")],
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only tell what would be done.")] = False,
+    dry_run: DryRunOption = False,
     context: ContextOption = None,
 ) -> None:
     """Create the connectors of a backup that the worker does not have.

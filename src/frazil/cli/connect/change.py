@@ -13,7 +13,7 @@ from frazil.cli.connect.outcome import tell_failed
 from frazil.cli.connect.session import ContextOption, NamesArgument, RegexOption, chosen, connect, for_each
 from frazil.cli.connect.shown import shown_value
 from frazil.cli.ui.arguments import keys_and_values
-from frazil.cli.ui.console import consent
+from frazil.cli.ui.console import YesOption, consent
 from frazil.cli.ui.env_file import EnvFileOption, variables_of
 from frazil.cli.ui.program import group, verb
 from frazil.connectors.documents import Document, read_documents
@@ -27,7 +27,6 @@ _PATCH, _DELETE = "patch connector iceberg-sink-apilogs --set tasks.max=4", "del
 FilesOption = Annotated[
     list[str], typer.Option("--file", "-f", help="JSON or YAML file, folder of such files, or - for stdin.")
 ]
-YesOption = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
 DryRunOption = Annotated[bool, typer.Option("--dry-run", help="Show what would change and check it; send nothing.")]
 NameOption = Annotated[str | None, typer.Option("--name", "-n", help="Name of the one connector that has none.")]
 _patch = group("patch", "Change some keys of connectors.", _PATCH)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from frazil.cli.connect.session import ContextOption, NameArgument, connect
-from frazil.cli.ui.console import consent
+from frazil.cli.ui.console import YesOption, consent
 from frazil.cli.ui.output import Output, OutputOption, show
 from frazil.cli.ui.program import group
 from frazil.environment.settings import Settings
@@ -175,7 +175,7 @@ def _position(text: str) -> dict[str, Any]:
 @_offsets("reset", f"{_AGAIN} --dry-run", _STOP, _AGAIN)
 def reset(
     name: NameArgument,
-    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
+    yes: YesOption = False,
     dry_run: DryRunOption = False,
     context: ContextOption = None,
 ) -> None:

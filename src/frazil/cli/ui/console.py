@@ -3,7 +3,7 @@
 import os
 import select
 import sys
-from typing import IO, Any
+from typing import IO, Annotated, Any
 
 import typer
 from rich.console import Console
@@ -11,6 +11,9 @@ from rich.text import Text
 
 from frazil.errors import UsageError
 from frazil.sql.value_text import printable_lines
+
+YesOption = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
+DryRunOption = Annotated[bool, typer.Option("--dry-run", help="Only tell what would be done.")]
 
 # Wider than any line: nothing is wrapped.
 _UNLIMITED = 1_000_000

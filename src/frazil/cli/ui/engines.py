@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from frazil.environment.settings import Settings
+from frazil.sql.render import Format
 
 if TYPE_CHECKING:
     from frazil.sql.engine import Engine
@@ -24,6 +25,11 @@ class EngineName(StrEnum):
 EngineOption = Annotated[
     EngineName | None,
     typer.Option("--engine", help="Who answers: frazil itself, or Trino (that of the stack, or TRINO_URL)."),
+]
+
+FormatOption = Annotated[Format, typer.Option("--format", help="How to print the answer.")]
+ExpandedOption = Annotated[
+    bool, typer.Option("--expanded", "-x", help="One value per line, so that each column has room.")
 ]
 
 

@@ -39,7 +39,6 @@ TableArgument = Annotated[
     str,
     typer.Argument(help="`namespace.table`, or a table of NAMESPACE_NAME.", autocompletion=complete_tables),
 ]
-YesOption = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
 
 
 def open_table(settings: Settings, table: str) -> tuple[Catalog, Table]:

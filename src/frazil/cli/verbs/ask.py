@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from frazil.cli.ui.console import make_console
-from frazil.cli.ui.engines import EngineOption, open_engine
+from frazil.cli.ui.engines import EngineOption, ExpandedOption, FormatOption, open_engine
 from frazil.cli.ui.program import PROGRAM, verb
 from frazil.cli.ui.progress import progress
 from frazil.environment.settings import Settings
@@ -48,10 +48,8 @@ def ask(
     rows: Annotated[
         int | None, typer.Option("-n", "--rows", help="Rows at most; else what suits the question.")
     ] = None,
-    form: Annotated[Format, typer.Option("--format", help="How to print the answer.")] = Format.TABLE,
-    expanded: Annotated[
-        bool, typer.Option("--expanded", "-x", help="One value per line, so that each column has room.")
-    ] = False,
+    form: FormatOption = Format.TABLE,
+    expanded: ExpandedOption = False,
     engine: EngineOption = None,
     show_sql: Annotated[bool, typer.Option("--sql", help="Print the SQL statement instead of its answer.")] = False,
     show_list: Annotated[

@@ -9,12 +9,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from frazil.cli.ui.console import consent, make_console
+from frazil.cli.ui.console import DryRunOption, YesOption, consent, make_console
 from frazil.cli.ui.env_file import EnvFileOption, variables_of
 from frazil.cli.ui.output import Output, OutputOption, as_text, show_table
 from frazil.cli.ui.program import verb
 from frazil.cli.ui.progress import progress
-from frazil.cli.ui.table_access import YesOption
 from frazil.connectors.documents import read_document
 from frazil.environment.settings import Settings
 from frazil.errors import UsageError
@@ -40,7 +39,7 @@ def backfill(
     table: Annotated[
         str, typer.Option("--table", help="Iceberg table whose rows stand for the records of the topic.")
     ] = "",
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only tell what would be done.")] = False,
+    dry_run: DryRunOption = False,
     yes: YesOption = False,
     env_file: EnvFileOption = None,
     output: OutputOption = Output.TABLE,

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 
 import typer
 
-from frazil.cli.ui.console import consent, make_console
+from frazil.cli.ui.console import YesOption, consent, make_console
 from frazil.cli.ui.output import Output, OutputOption
 from frazil.cli.ui.program import group
 from frazil.cli.ui.progress import Records, progress
@@ -212,7 +212,7 @@ def replay(
 def drop(
     meant: Meant,
     count: _Limit = None,
-    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
+    yes: YesOption = False,
     dry_run: _DryRun = False,
     output: OutputOption = Output.TABLE,
 ) -> None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from frazil.cli.ui.arguments import known_table
-from frazil.cli.ui.console import make_console
+from frazil.cli.ui.console import DryRunOption, make_console
 from frazil.cli.ui.output import Output, OutputOption, as_text, show_table
 from frazil.cli.ui.program import verb
 from frazil.cli.ui.progress import progress
@@ -72,7 +72,7 @@ def maintain(
     force: Annotated[
         bool, typer.Option("--force", help="Allow --orphan-days below 1; only when nobody writes to the table.")
     ] = False,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only tell what would be done.")] = False,
+    dry_run: DryRunOption = False,
     output: OutputOption = Output.TABLE,
 ) -> None:
     """Compact a table and remove what it does not need any more.

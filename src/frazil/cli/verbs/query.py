@@ -11,7 +11,7 @@ import typer
 
 from frazil.cli.ui.arguments import known_table
 from frazil.cli.ui.console import make_console
-from frazil.cli.ui.engines import EngineName, EngineOption
+from frazil.cli.ui.engines import EngineName, EngineOption, ExpandedOption, FormatOption
 from frazil.cli.ui.program import verb
 from frazil.environment.settings import Settings
 from frazil.errors import UsageError
@@ -35,10 +35,8 @@ def query(
     rows: Annotated[
         int | None, typer.Option("-n", "--rows", help=f"Newest rows: {FEW_ROWS}, or {MORE_ROWS} of a named table.")
     ] = None,
-    form: Annotated[Format, typer.Option("--format", help="How to print the answer.")] = Format.TABLE,
-    expanded: Annotated[
-        bool, typer.Option("--expanded", "-x", help="One value per line, so that each column has room.")
-    ] = False,
+    form: FormatOption = Format.TABLE,
+    expanded: ExpandedOption = False,
     engine: EngineOption = None,
 ) -> None:
     """Show row total, newest snapshot and newest rows of tables.

@@ -11,7 +11,7 @@ import typer
 
 from frazil.cli.connect import lifecycle
 from frazil.cli.connect.session import ContextOption, RegexOption, complete_connectors
-from frazil.cli.ui.console import consent, make_console
+from frazil.cli.ui.console import YesOption, consent, make_console
 from frazil.cli.ui.program import PROGRAM, verb
 from frazil.cli.ui.progress import progress
 from frazil.environment.settings import LOOPBACK, Settings
@@ -317,7 +317,7 @@ def logs(
 
 
 @verb("clean", "clean --yes  # without asking")
-def clean(yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False) -> None:
+def clean(yes: YesOption = False) -> None:
     """Stop all and remove topics, tables, logs and connectors.
 
     The shell's history goes too. It asks first. What is removed lies in FRAZIL_HOME and cannot be brought back;

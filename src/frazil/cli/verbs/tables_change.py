@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from frazil.cli.ui.console import consent
-from frazil.cli.ui.table_access import TableArgument, Writers, YesOption, open_table, told_by_catalog
+from frazil.cli.ui.console import YesOption, consent
+from frazil.cli.ui.table_access import TableArgument, Writers, open_table, told_by_catalog
 from frazil.cli.verbs.tables import ALTER, BACK, MAIN, BranchOption, tables
 from frazil.environment.settings import Settings
 from frazil.errors import UsageError

@@ -13,9 +13,9 @@ import typer
 from frazil.cli.connect.change import changes_between
 from frazil.cli.connect.lifecycle import Goal, until_state, until_stored
 from frazil.cli.ui.arguments import keys_and_values
-from frazil.cli.ui.console import consent, make_console
+from frazil.cli.ui.console import DryRunOption, YesOption, consent, make_console
 from frazil.cli.ui.progress import progress
-from frazil.cli.ui.table_access import TableArgument, YesOption, open_table, told_by_catalog
+from frazil.cli.ui.table_access import TableArgument, open_table, told_by_catalog
 from frazil.cli.verbs.tables import tables
 from frazil.environment.settings import Settings
 from frazil.errors import NotFound, UsageError
@@ -65,7 +65,7 @@ def remake(
         list[str] | None, typer.Option("--remove", "-r", metavar="KEY", help="Key of the connector to remove.")
     ] = None,
     timeout: Annotated[str, typer.Option("--timeout", help="Time to catch up at most: 90s, 10m, 2h.")] = "2h",
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only tell what would be done.")] = False,
+    dry_run: DryRunOption = False,
     yes: YesOption = False,
 ) -> None:
     """Make a table anew from its topics, and let it take the place of the old one; asks first.

@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from frazil.cli.ui.arguments import keys_and_values
-from frazil.cli.ui.console import consent
+from frazil.cli.ui.console import YesOption, consent
 from frazil.cli.ui.output import ListOption, Output, OutputOption, as_text, show, show_table
 from frazil.cli.ui.program import group
 from frazil.cli.ui.worker_connectors import worker_connectors
@@ -158,7 +158,7 @@ def create(
 
 
 @_topics("delete", "topics delete orders")
-def delete(name: TopicArgument, yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False) -> None:
+def delete(name: TopicArgument, yes: YesOption = False) -> None:
     """Delete a topic with its records; asks first.
 
     It is refused while a connector reads the topic, or writes its rows there. What connectors have stored of it stays.

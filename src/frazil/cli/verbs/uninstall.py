@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from frazil.cli.ui.console import consent, make_console
+from frazil.cli.ui.console import YesOption, consent, make_console
 from frazil.cli.ui.output import Output, OutputOption, as_text, show_table
 from frazil.cli.ui.program import verb
 from frazil.cli.verbs.stack import services_in_use, stop_services
@@ -16,7 +16,7 @@ from frazil.text.amounts import size
 @verb("uninstall", "uninstall --dry-run", "uninstall --yes")
 def uninstall(
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only tell what would be removed.")] = False,
-    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
+    yes: YesOption = False,
     output: OutputOption = Output.TABLE,
 ) -> None:
     """Stop all, and remove data, downloads and contexts.

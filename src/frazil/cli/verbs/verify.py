@@ -10,12 +10,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from frazil.cli.ui.console import make_console
+from frazil.cli.ui.console import YesOption, make_console
 from frazil.cli.ui.letter_connectors import Connectors
 from frazil.cli.ui.output import Output, OutputOption, as_text, show_table
 from frazil.cli.ui.program import verb
 from frazil.cli.ui.progress import Records, progress
-from frazil.cli.ui.table_access import YesOption
 from frazil.cli.verbs.verify_database import compare_with_database
 from frazil.environment.settings import Settings
 from frazil.errors import FrazilError, NotComparable, UsageError

@@ -138,11 +138,9 @@ def map_record(kind_of_table: TableKind, record: RawObject) -> RawObject | None:
         return _error_row(record)
     if kind in ("unknown", kind_of_table) or (kind in _OWN and not _OWN[kind_of_table].isdisjoint(record)):
         return None
-    raise ValueError(f"{_DESCRIPTIONS[kind]} cannot be stored in a table with the columns of {_table(kind_of_table)}")
-
-
-def _table(kind: TableKind) -> str:
-    return f"`{TABLE_NAMES[kind]}`"
+    raise ValueError(
+        f"{_DESCRIPTIONS[kind]} cannot be stored in a table with the columns of `{TABLE_NAMES[kind_of_table]}`"
+    )
 
 
 def _api_row(record: RawObject) -> RawObject:
