@@ -207,7 +207,6 @@ class _Watched(Source):
     parents: dict[str, None]
 
     def read(self, ranges: Sequence[Range]) -> Generator[Rows]:
-        """See `Source`."""
         for rows in self.source.read(ranges):
             for headers in rows.headers or ():
                 if len(self.parents) >= _LINKS:

@@ -41,11 +41,9 @@ class IcebergSink(Sink):
 
     @property
     def config(self) -> IcebergSinkConfig:
-        """See `Sink`."""
         return self._config
 
     def start(self, context: SinkContext, topics: Sequence[str]) -> IcebergSinkTask:
-        """See `Sink`."""
         config = self._config
         return self._task(
             catalogs.connect(config.catalog_properties, config.catalog_name),
@@ -66,13 +64,11 @@ class IcebergSink(Sink):
         return IcebergSinkTask(self._config, self._bootstrap, catalog, topics, source, dead_letters, context)
 
     def alter(self, changes: Changes | None) -> list[str]:
-        """See `Sink`."""
         return alter_positions(self._config, self._bootstrap, changes)
 
     def sample(
         self, count: int, most_rows: int, say: Callable[[str], None], on_spark: Callable[[], Executor]
     ) -> Sample:
-        """See `Sink`."""
         from frazil.clients.kafka.peek import newest_records
         from frazil.connectors.iceberg.tools.sample import sample
 
@@ -89,13 +85,11 @@ class IcebergSink(Sink):
         return without_keys(self._config)
 
     def problems(self) -> list[str]:
-        """See `Sink`."""
         from frazil.connectors.iceberg.tools.problems import missing_tables
 
         return [*missing_tables(self._config), *self.refusals()]
 
     def concerns(self) -> list[Concern]:
-        """See `Sink`."""
         from frazil.connectors.iceberg.tools.problems import small_files
 
         return small_files(self._config)
@@ -122,7 +116,6 @@ class IcebergSink(Sink):
         )
 
     def replayer(self, queues: Sequence[Queue], *, dry_run: bool) -> Replayer:
-        """See `Sink`."""
         from frazil.connectors.iceberg.tools.replay import TableReplayer
 
         return TableReplayer(self._config, self._bootstrap, queues, dry_run=dry_run)

@@ -89,11 +89,9 @@ class IcebergSinkTask(SinkTask):
         return self._position
 
     def due(self, ends: Offsets, now_ms: int) -> Due:
-        """See `SinkTask`."""
         return self._pace.due(self._position, ends, now_ms)
 
     def step(self, due: Due, committed: Callable[[BatchReport], None]) -> None:
-        """See `SinkTask`."""
         end = due.ends
         self._pace.began()
         self._identify({topic for topic, _ in end})
@@ -110,7 +108,6 @@ class IcebergSinkTask(SinkTask):
         self._position = end
 
     def maintained(self) -> MaintainedTables | None:
-        """See `SinkTask`."""
         policy = self._config.maintenance
         if policy is None:
             return None

@@ -48,11 +48,9 @@ class ObjectSink(Sink):
 
     @property
     def config(self) -> ObjectSinkConfig:
-        """See `Sink`."""
         return self._config
 
     def start(self, context: SinkContext, topics: Sequence[str]) -> ObjectSinkTask:
-        """See `Sink`."""
         config = self._config
         source = task_source(config, self._bootstrap, headers=self._reads_headers)
         schema = None
@@ -120,7 +118,6 @@ class ObjectSink(Sink):
         ]
 
     def verify(self, limits: Limits, progress: Progress) -> list[RangeCheck]:
-        """See `Sink`."""
         table = self._table()
 
         def check(part: Part) -> Check:

@@ -36,7 +36,6 @@ class SqlObjectSink(StatementSink, ObjectSink):
 
     @property
     def _target_name(self) -> str:
-        """See `StatementSink`."""
         return self._config.store.bucket
 
     def _task(
@@ -64,7 +63,6 @@ class SqlObjectSink(StatementSink, ObjectSink):
         )
 
     def backfill(self, since_ms: int | None, until_ms: int | None, table: str = "") -> Backfill:
-        """See `Sink`."""
         if table:
             raise UsageError(f"rows of table {table} can be stored in an Iceberg table only. Nothing was stored")
         config, bootstrap = self._config, self._bootstrap

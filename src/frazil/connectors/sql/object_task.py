@@ -101,12 +101,10 @@ class SqlObjectTask(ObjectSinkTask):
         )
 
     def step(self, due: Due, committed: Callable[[BatchReport], None]) -> None:
-        """See `SinkTask`."""
         self._sql.begin()
         super().step(due, committed)
 
     def read(self, spec: ObjectsSpec, ranges: Sequence[Range], shares: Sequence[Sequence[Range]]) -> ObjectsResult:
-        """See `ObjectSinkTask`."""
         self._sql.refuse({(*key, at): ("", why) for key, found in spec.refused.items() for at, why in found.items()})
         written = frozenset((*key, at) for key, found in spec.letters.items() for at in found)
         rule = InOrder(written, tolerant=spec.config.errors_tolerance == "all")

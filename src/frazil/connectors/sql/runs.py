@@ -61,7 +61,6 @@ class StatementFails(Unforeseen):
         self.kind = type(cause), said.partition("]")[0]
 
     def reason(self) -> str:
-        """See `Unforeseen`."""
         return f"the statement of frazil.sql fails on it: {self.said}"
 
 

@@ -55,7 +55,6 @@ class SqlSink(StatementSink, IcebergSink):
         return kind(self._own, self._config, self._bootstrap, catalog, topics, source, dead_letters, context)
 
     def alter(self, changes: Changes | None) -> list[str]:
-        """See `Sink`."""
         has_state = self._own.statement.state
         remarks = alter_positions(self._config, self._bootstrap, changes, has_state=has_state)
         if has_state:
@@ -63,7 +62,6 @@ class SqlSink(StatementSink, IcebergSink):
         return remarks
 
     def backfill(self, since_ms: int | None, until_ms: int | None, table: str = "") -> Backfill:
-        """See `Sink`."""
         if table:
             return self._backfill_of(table)
         from frazil.connectors.sql.backfill import StatementBackfill
@@ -94,14 +92,12 @@ class SqlSink(StatementSink, IcebergSink):
         return Backfill(found.position, self._config.tables[0], ranges, done, remarks, run)
 
     def store_batch(self, frame: DataFrame, number: int, executor: Executor) -> BatchReport | None:
-        """See `Sink`."""
         from frazil.connectors.sql.frame_store import store_batch
 
         return store_batch(frame, number, self._config, self._catalog(), executor)
 
     @property
     def _target_name(self) -> str:
-        """See `StatementSink`."""
         return self._config.tables[0]
 
     def _judge(self, rows: Sequence[Rows], computed: Computed, most_rows: int) -> Sample:
@@ -111,7 +107,6 @@ class SqlSink(StatementSink, IcebergSink):
         return judge(self._config, rows, most_rows, computed)
 
     def _tables(self) -> Callable[[], Sequence[pa.Table]]:
-        """See `StatementSink`."""
         names = self._own.statement.tables
         return ReferenceTables(self._catalog(), names, self._own.folder).read if names else super()._tables()
 

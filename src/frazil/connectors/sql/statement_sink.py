@@ -64,13 +64,11 @@ class StatementSink(Sink):
             logger.warning("connector %s: whether there are newer schemas is not known: %s", self.name, error)
 
     def obstacles(self) -> list[str]:
-        """See `Sink`."""
         files = ReferenceFiles(self._own.folder)
         names = (name.removeprefix(FILES) for name in self._own.statement.tables if name.startswith(FILES))
         return [problem for problem in map(files.problem, names) if problem]
 
     def concerns(self) -> list[Concern]:
-        """See `Sink`."""
         return [*super().concerns(), *self.newer_schemas()]
 
     def newer_schemas(self) -> Iterator[Concern]:
@@ -90,7 +88,6 @@ class StatementSink(Sink):
 
     @property
     def _reads_headers(self) -> bool:
-        """See `Sink`."""
         return "_headers" in self._own.statement.metadata or super()._reads_headers
 
     def _tables(self) -> Callable[[], Sequence[pa.Table]]:
@@ -108,7 +105,6 @@ class StatementSink(Sink):
     def sample(
         self, count: int, most_rows: int, say: Callable[[str], None], on_spark: Callable[[], Executor]
     ) -> Sample:
-        """See `Sink`."""
         from frazil.clients.kafka.peek import newest_records
         from frazil.connectors.sql.sample import sample
 
@@ -126,7 +122,6 @@ class StatementSink(Sink):
         return found
 
     def explain(self, say: Callable[[str], None], on_spark: Callable[[], Executor]) -> Plan:
-        """See `Sink`."""
         own, tables = self._own, self._tables()
         say("starting Spark")
         return StatementRuns(own, scanned_topics(self.config, own), on_spark(), tables).plan
@@ -134,7 +129,6 @@ class StatementSink(Sink):
     def records(
         self, topic: str, since_ms: int | None, until_ms: int | None, within: Bounds | None = None
     ) -> TypedRecords:
-        """See `Sink`."""
         from frazil.connectors.sql.frame import typed_records
 
         config, bootstrap = self.config, self._bootstrap
@@ -157,19 +151,16 @@ class StatementSink(Sink):
         return typed_records(found, scans, span.begin, span.end, tolerant=config.errors_tolerance == "all")
 
     def through(self, function: RowFunction) -> None:
-        """See `Sink`."""
         if self._own.statement.state:
             raise UsageError(f"the statement of {self.name} keeps state; rows of one without can go through a function")
         self._own = replace(self._own, function=function)
 
     def verify(self, limits: Limits, progress: Progress) -> list[RangeCheck]:
-        """See `Sink`."""
         raise NotComparable(
             f"rows of {self.name} are those of its statement, which differ from its records; nothing was compared"
         )
 
     def replayer(self, queues: Sequence[Queue], *, dry_run: bool) -> Replayer:
-        """See `Sink`."""
         raise ConfigError(
             f"dead letters of {self.name} cannot be replayed: its statement, or a table that it joins, may have "
             "changed since. They stay open. Produce each correct record to its topic again, then drop them."

@@ -58,12 +58,10 @@ class SqlSinkTask(IcebergSinkTask):
         """Take what the statement goes on with, which is nothing."""
 
     def step(self, due: Due, committed: Callable[[BatchReport], None]) -> None:
-        """See `SinkTask`."""
         self._runs.begin()
         super().step(due, committed)
 
     def read(self, spec: TaskSpec, shares: Sequence[Sequence[Range]], records: int) -> TaskResult:
-        """See `IcebergSinkTask`."""
         return self._runs.run(spec, self._source, shares)
 
 
@@ -89,7 +87,6 @@ class StatefulSinkTask(SqlSinkTask):
             self._open(catalog.load_table(name), floor.state)
 
     def step(self, due: Due, committed: Callable[[BatchReport], None]) -> None:
-        """See `SinkTask`."""
         try:
             super().step(due, committed)
         except Exception:
@@ -99,7 +96,6 @@ class StatefulSinkTask(SqlSinkTask):
             self._checkpoints.tidy()
 
     def close(self) -> None:
-        """See `SinkTask`."""
         self._closed = True
         self._end()
 

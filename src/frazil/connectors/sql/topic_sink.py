@@ -36,16 +36,13 @@ class SqlTopicSink(StatementSink):
 
     @property
     def config(self) -> TopicSinkConfig:
-        """See `Sink`."""
         return self._config
 
     @property
     def _target_name(self) -> str:
-        """See `StatementSink`."""
         return self._config.topic
 
     def start(self, context: SinkContext, topics: Sequence[str]) -> SqlTopicTask:
-        """See `Sink`."""
         self.look_for_newer_schemas()
         return self._task(self._config, context, topics)
 
@@ -57,7 +54,6 @@ class SqlTopicSink(StatementSink):
         return SqlTopicTask(self._own, config, self._bootstrap, topics, source, queue, context, begin)
 
     def backfill(self, since_ms: int | None, until_ms: int | None, table: str = "") -> Backfill:
-        """See `Sink`."""
         if table:
             raise UsageError(f"rows of table {table} can be stored in an Iceberg table only. Nothing was sent")
         config, bootstrap = self._config, self._bootstrap
@@ -73,7 +69,6 @@ class SqlTopicSink(StatementSink):
         return Backfill(found.named.name, f"topic {config.topic}", span.ranges, done, remarks, run)
 
     def alter(self, changes: Changes | None) -> list[str]:
-        """See `Sink`."""
         remarks: list[str] = []
         moves = None if changes is None else check_changes(self._bootstrap, changes, remarks)
         alter_group(self._bootstrap, self._config.group_id, moves)

@@ -92,18 +92,15 @@ class SqlTopicTask(SinkTask):
 
     @property
     def position(self) -> Offsets:
-        """See `SinkTask`."""
         return dict(self._offsets)
 
     def due(self, ends: Offsets, now_ms: int) -> Due:
-        """See `SinkTask`."""
         more = ends.keys() - self._offsets.keys()
         if more:
             raise PartitionsAdded(f"topic {min(more)[0]} has more partitions")
         return self._interval.due(self._offsets, ends, now_ms)
 
     def step(self, due: Due, committed: Callable[[BatchReport], None]) -> None:
-        """See `SinkTask`."""
         self._interval.began()
         self._runs.begin()
         ranges = ranges_between(self._offsets, due.ends)

@@ -130,7 +130,6 @@ class ObjectSinkConfig(SinkConfig):
 
     @property
     def reads_headers(self) -> bool:
-        """See `SinkConfig`."""
         return self.headers is not None or super().reads_headers
 
 
