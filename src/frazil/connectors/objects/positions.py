@@ -123,11 +123,8 @@ class Positions:
         self._cluster = kafka_client.cluster_id(self.bootstrap)
         self._check_cluster(state.cluster, f"object {self.stored.name}")
         self._topics = self._identified(topics, state.topics)
-        begin, end = (
-            kafka_offsets.begin_offsets(self.bootstrap, topics),
-            kafka_offsets.end_offsets(self.bootstrap, topics),
-        )
-        self.ends = end
+        begin = kafka_offsets.begin_offsets(self.bootstrap, topics)
+        end = self.ends = kafka_offsets.end_offsets(self.bootstrap, topics)
         group = self.config.group_id
         committed = Committed.of(self.bootstrap, group, begin)
         known = committed.over(state)
@@ -146,9 +143,7 @@ class Positions:
             clock = Clock.of(self.config, place.ticks)
             if clock is not None:
                 self.clocks[key] = clock
-        self.letters = {
-            (topic, number): offset for topic, several in state.letters.items() for number, offset in several.items()
-        }
+        self.letters = of_partitions(state.letters)
         if span is not None:
             self._state = replace(state, since=by_topic(span.begin))
         self.remember({topic for (topic, _), offset in self.offsets.items() if offset})

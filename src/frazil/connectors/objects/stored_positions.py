@@ -9,7 +9,8 @@ from __future__ import annotations
 import logging
 import time
 import uuid
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from io import BytesIO
 from typing import Annotated, Protocol, TypeVar
 
@@ -139,10 +140,8 @@ class StoredPositions:
     def conditional(self) -> bool:
         """Whether the store refuses puts whose condition is not met; it is asked once, when the object is there."""
         if self._conditional is None and self._found is not None:
-            try:
+            with self._needing_rights():
                 self._conditional = self._store.keeps_conditions(self.name, self._found.data)
-            except ConfigError as error:
-                raise self._refused(error) from error
             if not self._conditional:
                 logger.warning(
                     "connector %s: the store has no conditional puts, so that another worker that runs the connector "
@@ -153,10 +152,8 @@ class StoredPositions:
 
     def _replace(self, data: bytes, before: Found) -> None:
         if self.conditional:
-            try:
+            with self._needing_rights():
                 etag = self._store.put_over(self.name, data, before.etag)
-            except ConfigError as error:
-                raise self._refused(error) from error
             if etag is not None:
                 self._found, self._looked = Found(data, etag), time.monotonic()
                 return
@@ -168,16 +165,12 @@ class StoredPositions:
         self._found = now
 
     def _put(self, data: bytes) -> None:
-        try:
+        with self._needing_rights():
             self._store.put(self.name, BytesIO(data), len(data), ())
-        except ConfigError as error:
-            raise self._refused(error) from error
 
     def _look(self) -> Found | None:
-        try:
+        with self._needing_rights():
             found, self._looked = self._store.look(self.name), time.monotonic()
-        except ConfigError as error:
-            raise self._refused(error) from error
         return found
 
     def _fenced(self) -> Fenced:
@@ -187,11 +180,15 @@ class StoredPositions:
             "is stored again under the same names. See that the connector runs once, then restart it."
         )
 
-    def _refused(self, error: ConfigError) -> ConfigError:
-        return ConfigError(
-            f"{error} The connector keeps its position in object {self.name}, and needs the rights to get "
-            "and put it (and to list the bucket, without which S3 refuses to say that it is not there)."
-        )
+    @contextmanager
+    def _needing_rights(self) -> Iterator[None]:
+        try:
+            yield
+        except ConfigError as error:
+            raise ConfigError(
+                f"{error} The connector keeps its position in object {self.name}, and needs the rights to get "
+                "and put it (and to list the bucket, without which S3 refuses to say that it is not there)."
+            ) from error
 
 
 def by_topic(offsets: Offsets) -> dict[str, dict[int, int]]:

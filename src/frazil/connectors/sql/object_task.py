@@ -41,21 +41,14 @@ _NONE = np.zeros(0, np.int64)
 
 
 @dataclass(frozen=True)
-class Stored:
-    """Result of a task; `records` are the offsets of those that gave a row, each once."""
-
-    result: ObjectsResult
-    records: Mapping[TopicPartition, Int64s]
-
-
-@dataclass(frozen=True)
 class StoreRows:
     """Stores rows of a statement over `topics`; picklable."""
 
     spec: ObjectsSpec
     topics: Sequence[str]
 
-    def __call__(self, rows: pa.Table) -> Stored:
+    def __call__(self, rows: pa.Table) -> tuple[ObjectsResult, Mapping[TopicPartition, Int64s]]:
+        """Give the result, and the offsets of the records that gave a row, each once."""
         places = places_of_rows(rows)
         struct, typed = typed_structs(rows.drop_columns([PLACE]))
         order = np.lexsort((places.offsets, places.partitions, places.topics))
@@ -74,7 +67,7 @@ class StoreRows:
             for begin, end in pairwise([0, *cuts.tolist(), len(order)])
         ]
         result = run(chunks, replace(self.spec, schema=Schema(b"", typed, type=typed)))
-        return Stored(result, offsets_of(((each.topic, each.partition), each.offsets) for each in chunks))
+        return result, offsets_of(((each.topic, each.partition), each.offsets) for each in chunks)
 
 
 class SqlObjectTask(ObjectSinkTask):
@@ -111,14 +104,14 @@ class SqlObjectTask(ObjectSinkTask):
         scanned, stored = self._sql.compute(lambda names: StoreRows(spec, names), self._source, shares, rule)
         result = ObjectsResult()
         records: dict[TopicPartition, Int64s] = {}
-        for each in stored:
-            if records.keys() & each.records.keys():
+        for own, gave in stored:
+            if records.keys() & gave.keys():
                 raise TerminalError(
                     f"Spark has divided the rows of one partition of connector {spec.config.name} among tasks, which "
                     "objects cannot be made of. Write them to an Iceberg table"
                 )
-            result.add(each.result)
-            records |= each.records
+            result.add(own)
+            records |= gave
         for key, end in spec.end.items():
             part = result.partitions.setdefault(key, PartitionResult(end))
             self._settle(key, part, scanned, records.get(key, _NONE), rule)

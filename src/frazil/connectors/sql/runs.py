@@ -109,7 +109,7 @@ class StatementRuns:
                 if batch is not None:
                     batches[topic.relation].append(batch)
             try:
-                return books, self._tried(batches)
+                return books, self._judged(lambda query: query.try_rows(batches, self._tables))  # noqa: B023
             except StatementFails as error:
                 self.search(lambda: (rows for rows in chunks), error)
 
@@ -118,13 +118,13 @@ class StatementRuns:
         (table,) = (each.name for each in spec.tables)
         plain = replace(spec, transforms=None, envelope=None)
         scanned, written = self.compute(lambda names: Write(plain, names), source, shares)
-        result = combine(each.result for each in written)
+        result = combine(each for each, _ in written)
         own = result.tables.setdefault(table, TableResult())
         if own.dead:
             self._refused |= {letter.coordinates: (letter.path, letter.reason) for letter in own.dead}
             return TaskResult({table: TableResult(files=own.files, again=True)})
         given = sum(each.given for each in scanned)
-        gave = sum(map(len, offsets_of(part for each in written for part in each.records.items()).values()))
+        gave = sum(map(len, offsets_of(part for _, records in written for part in records.items()).values()))
         own.read += given - gave
         own.skipped["statement"] += given - gave
         for each in scanned:
@@ -173,12 +173,9 @@ class StatementRuns:
             refused = dict(self._refused)
             scans = [scan for share in shares for scan in scans_of(own, share, source, refused, in_order)]
             try:
-                scanned, left, written = self._do(lambda query: query.run(scans, self._tables, write), what)  # noqa: B023
-            except Exception as error:
-                said = data_exception(error, self._statement)
-                if said is None:
-                    raise
-                self.search(lambda: source.read(ranges), StatementFails(said, error))
+                scanned, left, written = self._judged(lambda query: query.run(scans, self._tables, write), what)  # noqa: B023
+            except StatementFails as error:
+                self.search(lambda: source.read(ranges), error)
             else:
                 return [*scanned, *self._executor.run([scan.report for scan in left], what)], written
 
@@ -226,13 +223,10 @@ class StatementRuns:
         rehearse: Rehearse = self._do(lambda query: query.rehearsal(topic.relation, batch, self._tables), _SEARCH)
         return lambda first, last, but: self._judged(lambda query: rehearse(first, last, but))
 
-    def _tried(self, batches: Mapping[int, Sequence[pa.RecordBatch]]) -> pa.Table:
-        return self._judged(lambda query: query.try_rows(batches, self._tables))
-
-    def _judged(self, do: Callable[[Query], T]) -> T:
+    def _judged(self, do: Callable[[Query], T], what: str = _SEARCH) -> T:
         """Compute some rows. Raises StatementFails for what the data of a record raise."""
         try:
-            return self._do(do, _SEARCH)
+            return self._do(do, what)
         except Exception as error:
             said = data_exception(error, self._statement)
             if said is None:

@@ -26,25 +26,18 @@ _ROWS_OF_A_BATCH = 32
 
 
 @dataclass(frozen=True)
-class Written:
-    """Result of a task; `records` are the offsets of those that gave a row, each once, by topic and partition."""
-
-    result: TaskResult
-    records: Mapping[TopicPartition, Int64s]
-
-
-@dataclass(frozen=True)
 class Write:
     """Writes rows of a statement over `topics`, as a task does that has a spec; picklable."""
 
     spec: TaskSpec
     topics: Sequence[str]
 
-    def __call__(self, rows: pa.Table) -> Written:
+    def __call__(self, rows: pa.Table) -> tuple[TaskResult, Mapping[TopicPartition, Int64s]]:
+        """Give the result, and the offsets of the records that gave a row, each once."""
         places, computed = places_of_rows(rows), computed_rows(rows)
         chunks = list(computed.chunks(places, self.topics))
         result = run(iter(chunks), replace(self.spec, computed=computed))
-        return Written(result, offsets_of(((each.topic, each.partition), each.offsets) for each in chunks))
+        return result, offsets_of(((each.topic, each.partition), each.offsets) for each in chunks)
 
 
 def places_of_rows(rows: pa.Table) -> Places:
