@@ -2,12 +2,7 @@
 
 from __future__ import annotations
 
-from urllib.parse import quote
-
-
-def segment(name: str) -> str:
-    """A name as one segment of a path; "." and ".." would be folders."""
-    return name.replace(".", "%2E") if name in (".", "..") else quote(name, safe="")
+from frazil.worker.rest.paths import segment
 
 
 def connector_link(name: str) -> str:

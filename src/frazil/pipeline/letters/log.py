@@ -82,11 +82,8 @@ class LetterLog:
         if not topics:
             return []
         ids = kafka_topics.topic_ids(self._bootstrap, topics)
-        begins, ends = (
-            kafka_offsets.begin_offsets(self._bootstrap, topics),
-            kafka_offsets.end_offsets(self._bootstrap, topics),
-        )
-        starts = begins
+        starts = begins = kafka_offsets.begin_offsets(self._bootstrap, topics)
+        ends = kafka_offsets.end_offsets(self._bootstrap, topics)
         if newest is not None:
             share = shares({key: end - begins[key] for key, end in ends.items()}, newest)
             starts = {key: end - share.get(key, 0) for key, end in ends.items()}

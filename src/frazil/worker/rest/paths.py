@@ -29,9 +29,12 @@ def segment_of(request: Request, parameter: str) -> str:
 
 def location_of(request: Request, name: str) -> dict[str, str]:
     """The Location header of a new connector; it decodes to the same name, whatever the name is."""
-    # Clients take "." and ".." in a URL for folders, also at the end.
-    segment = name.replace(".", "%2E") if name in (".", "..") else quote(name, safe="")
-    return {"Location": f"{request.url.scheme}://{request.url.netloc}/connectors/{segment}"}
+    return {"Location": f"{request.url.scheme}://{request.url.netloc}/connectors/{segment(name)}"}
+
+
+def segment(name: str) -> str:
+    """A name as one segment of a path; clients take "." and ".." for folders, also at the end."""
+    return name.replace(".", "%2E") if name in (".", "..") else quote(name, safe="")
 
 
 class PathSegments:
