@@ -1,12 +1,10 @@
 """Records of topics as typed rows, for programs: read anew each time that a frame of them is computed."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
 
 from frazil.connectors.sql.columns import spark_columns
 from frazil.connectors.sql.query import map_in_arrow
@@ -15,9 +13,6 @@ from frazil.connectors.sql.statement import METADATA
 from frazil.connectors.typed_records import TypedRecords
 from frazil.errors import BadRecord
 from frazil.pipeline.offsets import Offsets
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
 
 
 def typed_records(

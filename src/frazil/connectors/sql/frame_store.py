@@ -4,13 +4,11 @@ Spark numbers the batches of a stream, and computes the one that a crash has end
 of the last one, as the position of a connector that is named after the stream.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import pyarrow as pa
 from pyiceberg.catalog import Catalog
+from pyspark.sql import DataFrame
 from pyspark.sql.pandas.types import to_arrow_schema
 
 from frazil.connectors.backfill import digest_of
@@ -27,9 +25,6 @@ from frazil.pipeline.report import BatchReport
 from frazil.pipeline.results import TaskResult
 from frazil.pipeline.task_spec import TaskSpec
 from frazil.pipeline.types import Struct
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
 
 _BATCHES = ("batches", 0)
 

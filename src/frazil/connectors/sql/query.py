@@ -11,13 +11,14 @@ import pickle
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, cast
+from typing import Any, TypeAlias, TypeVar, cast
 
 import pyarrow as pa
 from py4j.protocol import Py4JJavaError
 from pyspark.accumulators import AccumulatorParam
 from pyspark.errors import PySparkException
 from pyspark.logger import PySparkLogger
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.util import PythonEvalType
 
@@ -29,9 +30,6 @@ from frazil.connectors.sql.scan import Scan, Scanned, ScannedTopic, hidden_colum
 from frazil.connectors.sql.statement import PLACE, Statement, table_relation, topic_relation
 from frazil.errors import ConfigError
 from frazil.pipeline.types import Struct
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
 
 # PySpark prints each error of a statement, with values of the record, beside raising it.
 for _name in ("SQLQueryContextLogger", "DataFrameQueryContextLogger"):

@@ -8,9 +8,10 @@ from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, Protocol, TypeVar, runtime_checkable
+from typing import Protocol, TypeVar, runtime_checkable
 
 import pyarrow as pa
+from pyspark.sql import SparkSession
 
 from frazil.clients.kafka.ranges import Range
 from frazil.connectors.sql.config import StatementConfig
@@ -29,9 +30,6 @@ from frazil.pipeline.source import Source, described
 from frazil.pipeline.task_spec import TaskSpec
 from frazil.pipeline.tolerating import tolerating
 from frazil.pipeline.types import Struct
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
 
 logger = logging.getLogger(__name__)
 

@@ -1,13 +1,11 @@
 """The SQL sink: the rows that a statement makes of records, in an Iceberg table; see `frazil.connectors.sink.Sink`."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import pyarrow as pa
 from pyiceberg.catalog import Catalog
+from pyspark.sql import DataFrame
 
 from frazil.clients import catalog as catalogs
 from frazil.connectors.backfill import Backfill, span_of
@@ -29,9 +27,6 @@ from frazil.pipeline.letters.deadletter import DeadLetterQueue
 from frazil.pipeline.report import BatchReport
 from frazil.pipeline.rows import Rows
 from frazil.pipeline.source import Source
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
 
 
 class SqlSink(StatementSink, IcebergSink):

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame, SparkSession
 
 from frazil.connectors.plan import Plan
 from frazil.connectors.sql.columns import spark_columns
@@ -18,9 +19,6 @@ from frazil.connectors.sql.scan import ScannedTopic, hidden_columns
 from frazil.connectors.sql.state_config import StateConfig
 from frazil.connectors.sql.statement import PLACE, Statement, topic_relation
 from frazil.errors import ConfigError
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
 
 _ROCKS_DB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
 STREAM_SETTINGS = {

@@ -17,10 +17,11 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from queue import Empty, SimpleQueue
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 import pyarrow as pa
 from py4j.protocol import Py4JError
+from pyspark.sql import DataFrame, SparkSession
 
 from frazil.clients.kafka.ranges import Range
 from frazil.connectors.sql.query import ArrowMapping, Reports, written
@@ -30,9 +31,6 @@ from frazil.connectors.sql.state_query import StateQuery
 from frazil.connectors.sql.statement import PLACE
 from frazil.errors import ConfigError, TerminalError
 from frazil.pipeline.source import Source
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
 
 T = TypeVar("T")
 _PREFIX = "frazil-state-"
