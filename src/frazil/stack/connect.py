@@ -11,8 +11,7 @@ from frazil.stack.answer import answer
 from frazil.stack.jars import CONNECT, resolve
 from frazil.stack.java import find_java
 from frazil.stack.ports import Port
-from frazil.stack.process import minimal_env
-from frazil.stack.service import Progress, Service
+from frazil.stack.service import Progress, Service, embedded
 from frazil.stack.truststore import trust_options
 
 SOURCES = "sources"
@@ -68,15 +67,11 @@ def connect_service(
 
     Its keys are written to a file that only its owner can read, since they may hold passwords.
     """
-    return Service(
+    return embedded(settings)(
         name=name,
-        home=settings.home,
         command=lambda progress: _command(settings, settings.home / "conf" / name, jvm, properties, progress),
         ready=lambda: _missing(port.number),
         ports=(port,),
-        env=minimal_env(settings.env),
-        cwd=settings.home,
-        start_timeout=settings.start_timeout,
     )
 
 

@@ -16,9 +16,8 @@ from frazil.errors import ConfigError, StackError
 from frazil.stack.answer import unanswered
 from frazil.stack.nginx import find_nginx, nginx_service
 from frazil.stack.ports import Port, unused
-from frazil.stack.process import minimal_env
 from frazil.stack.seaweedfs import GRPC_OFFSET, PARTS, check_bucket, mini, missing, sockets, weed, write_identities
-from frazil.stack.service import Progress, Service
+from frazil.stack.service import Progress, Service, embedded
 
 ROLES = ("source", "dest")
 GATEWAYS = 4
@@ -87,13 +86,7 @@ def _store(settings: Settings, role: str, ports: _Ports) -> list[Service]:
         catalog_port = settings.catalog_port
         own = Port(catalog_port, "ICEBERG_CATALOG_PORT")
         behind["catalog"] = (own, [port for _, port in ports["gateways"]])
-    service = partial(
-        Service,
-        home=settings.home,
-        env=minimal_env(settings.env),
-        cwd=settings.home,
-        start_timeout=settings.start_timeout,
-    )
+    service = embedded(settings)
     filer = ports["parts"]["filer"]
     return [
         service(

@@ -14,7 +14,7 @@ from frazil.stack.java import find_java
 from frazil.stack.patience import complaint
 from frazil.stack.ports import Port
 from frazil.stack.process import minimal_env
-from frazil.stack.service import ANSWER_S, Progress, Service
+from frazil.stack.service import ANSWER_S, Progress, Service, embedded
 from frazil.stack.truststore import trust_options
 
 MAX_MESSAGE_BYTES = 16 << 20
@@ -53,18 +53,14 @@ _LOGGING = """<Configuration status="WARN">
 
 def kafka_service(settings: Settings) -> Service:
     """The broker on `Settings.kafka_port`, its data in `<home>/data/kafka`, started with at most 512 MiB of heap."""
-    return Service(
+    return embedded(settings)(
         name="kafka",
-        home=settings.home,
         command=lambda progress: _command(settings, progress),
         ready=lambda: _missing(f"{LOOPBACK}:{settings.kafka_port}"),
         ports=(
             Port(settings.kafka_port, "KAFKA_EXTERNAL_PORT"),
             Port(settings.kafka_controller_port, "KAFKA_CONTROLLER_PORT"),
         ),
-        env=minimal_env(settings.env),
-        cwd=settings.home,
-        start_timeout=settings.start_timeout,
     )
 
 

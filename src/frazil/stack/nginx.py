@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING
 from frazil.environment.settings import LOOPBACK, Settings
 from frazil.errors import StackError
 from frazil.stack.ports import Port
-from frazil.stack.process import minimal_env
-from frazil.stack.service import Service
+from frazil.stack.service import Service, embedded
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -25,15 +24,11 @@ def nginx_service(
     settings: Settings, role: str, behind: Mapping[str, tuple[Port, Sequence[int]]], ready: Callable[[], str | None]
 ) -> Service:
     """nginx of a store; `behind` has by protocol the port that it listens on and those of the gateways."""
-    return Service(
+    return embedded(settings)(
         name=f"nginx-{role}",
-        home=settings.home,
         command=lambda progress: _command(settings, role, behind),
         ready=ready,
         ports=tuple(port for port, _ in behind.values()),
-        env=minimal_env(settings.env),
-        cwd=settings.home,
-        start_timeout=settings.start_timeout,
     )
 
 

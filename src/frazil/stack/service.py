@@ -8,11 +8,13 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from enum import StrEnum
+from functools import partial
 from pathlib import Path
 
 import psutil
 
 from frazil.environment.private_file import private_home
+from frazil.environment.settings import Settings
 from frazil.errors import ServiceDied, StackError
 from frazil.stack.logfile import bound, start_keeper, tail_since
 from frazil.stack.patience import LIMIT, Patience
@@ -210,6 +212,12 @@ class Service:
         with path.open("a") as file:
             fcntl.flock(file, fcntl.LOCK_EX)
             yield
+
+
+def embedded(settings: Settings) -> partial[Service]:
+    """Give what makes the services of a home: each runs there, with no more of the environment than all need."""
+    env, home = minimal_env(settings.env), settings.home
+    return partial(Service, home=home, env=env, cwd=home, start_timeout=settings.start_timeout)
 
 
 def start_all(

@@ -12,7 +12,7 @@ from frazil.stack.archives import ArchiveSet, install, unpack_tar, unpack_zip
 from frazil.stack.class_archive import ClassArchive
 from frazil.stack.ports import Port
 from frazil.stack.process import minimal_env
-from frazil.stack.service import Progress, Service
+from frazil.stack.service import Progress, Service, embedded
 from frazil.stack.transfer import Transfer
 from frazil.stack.trino_java import trino_java
 from frazil.stack.truststore import trust_options
@@ -61,9 +61,8 @@ def trino_service(settings: Settings) -> Service:
     Once it answers it gets the dynamic catalog of the warehouse, when it does not have one.
     """
     own = Settings({name: value for name, value in settings.env.items() if name != "TRINO_URL"})
-    return Service(
+    return embedded(settings)(
         name="trino",
-        home=settings.home,
         command=lambda progress: _command(settings, progress),
         ready=lambda: _missing(own),
         ports=(Port(settings.trino_port, "TRINO_PORT"),),
@@ -72,7 +71,6 @@ def trino_service(settings: Settings) -> Service:
             **dict(zip(SECRETS, (settings.access_key, settings.secret_key), strict=True)),
         },
         cwd=settings.home / "data" / "trino",  # it looks for further configuration in `etc` there: nobody's
-        start_timeout=settings.start_timeout,
         complete=lambda: _create_catalog(own),
     )
 
