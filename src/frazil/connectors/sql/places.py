@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -29,14 +29,21 @@ class _Marking(WritesAsWritten):
 
 def keep_places(statements: Sequence[exp.Expr], text: str) -> None:
     """Note the place of each name and literal of statements that were parsed from `text`; copies keep it."""
+    lines = _lines(text)
     for node in (node for statement in statements for node in statement.walk()):
         start = node.meta.get("start")
         if start is not None:
-            node.meta[_PLACE] = _place(text, start)
+            node.meta[_PLACE] = _place(lines, start)
 
 
-def _place(text: str, start: int) -> tuple[int, int]:
-    return text.count("\n", 0, start) + 1, start - text.rfind("\n", 0, start)
+def _lines(text: str) -> list[int]:
+    """Indexes at which lines begin."""
+    return [0, *(found.end() for found in re.finditer("\n", text))]
+
+
+def _place(lines: Sequence[int], at: int) -> tuple[int, int]:
+    number = bisect_right(lines, at)
+    return number, at - lines[number - 1] + 1
 
 
 def where(node: exp.Expr) -> str:
@@ -88,7 +95,7 @@ def parse_problem(error: ParseError | TokenError | RecursionError, text: str, be
         found = _TOKEN_ERROR.match(str(error.__cause__))
         if found is None:
             return "a comment has no end"
-        line, column = _place(text, int(found[2]))
+        line, column = _place(_lines(text), int(found[2]))
         return f"{_said(line - before, column)}: {found[1]}"
     first = error.errors[0]
     token = first["highlight"]
