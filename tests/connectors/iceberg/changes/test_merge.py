@@ -13,7 +13,6 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
-import pyiceberg.io.pyarrow
 import pytest
 from pyiceberg.manifest import DataFile, DataFileContent, ManifestContent
 from pyiceberg.partitioning import PartitionField, PartitionSpec
@@ -36,6 +35,7 @@ from pyiceberg.types import (
     UUIDType,
 )
 
+from frazil.connectors.iceberg.changes import match
 from frazil.connectors.iceberg.changes.changes import ChangeFileWriter
 from frazil.connectors.iceberg.changes.compaction import FEWEST
 from frazil.connectors.iceberg.changes.merge import MERGE_MODE, Merge, look_up_all, rewrites, sorted_out
@@ -410,7 +410,10 @@ def test_only_files_that_can_hold_a_key_are_read(make_table: MakeTable, mode: st
     assert people(table)[102] == "b"
 
 
-def test_a_delete_file_is_read_once_for_all_data_files(make_table: MakeTable, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("compacts", [False, True])
+def test_a_delete_file_is_read_once_for_all_data_files(
+    make_table: MakeTable, monkeypatch: pytest.MonkeyPatch, compacts: bool
+) -> None:
     table = make_table(PEOPLE, properties={MERGE_MODE: "merge-on-read"})
     apply = Applier(table)
     expected: dict[int, str] = {}
@@ -423,10 +426,10 @@ def test_a_delete_file_is_read_once_for_all_data_files(make_table: MakeTable, mo
         read.append(data_file.file_path)
         return of_one(io, data_file)
 
-    of_one = pyiceberg.io.pyarrow._read_deletes  # noqa: SLF001
+    of_one = match._read_deletes  # noqa: SLF001
     with monkeypatch.context() as patch:
-        patch.setattr(pyiceberg.io.pyarrow, "_read_deletes", watching)
-        apply([put(id=i, name="last") for i in range(3)])
+        patch.setattr(match, "_read_deletes", watching)
+        Applier(table, compacts=compacts)([put(id=i, name="last") for i in range(3)])
     assert len(read) == len(set(read)) == 2
     assert people(table) == expected | dict.fromkeys(range(3), "last")
 
