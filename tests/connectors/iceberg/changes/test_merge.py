@@ -13,6 +13,7 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+import pyiceberg.io.pyarrow
 import pytest
 from pyiceberg.manifest import DataFile, DataFileContent, ManifestContent
 from pyiceberg.partitioning import PartitionField, PartitionSpec
@@ -426,7 +427,7 @@ def test_a_delete_file_is_read_once_for_all_data_files(
         read.append(data_file.file_path)
         return of_one(io, data_file)
 
-    of_one = match._read_deletes  # noqa: SLF001
+    of_one = pyiceberg.io.pyarrow._read_deletes  # noqa: SLF001
     with monkeypatch.context() as patch:
         patch.setattr(match, "_read_deletes", watching)
         Applier(table, compacts=compacts)([put(id=i, name="last") for i in range(3)])
