@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
 from confluent_kafka import Message
 
-from frazil.clients.kafka.headers import Headers, headers_of
+from frazil.clients.kafka.headers import Headers, all_headers
 
 Int64s = np.ndarray[Any, np.dtype[np.int64]]
 
@@ -70,11 +71,11 @@ def rows_of(messages: Sequence[Message], *, headers: bool = True) -> Rows:
     return Rows(
         messages[0].topic() or "",
         messages[0].partition() or 0,
-        np.array([message.offset() for message in messages], np.int64),
-        np.array([message.timestamp()[1] for message in messages], np.int64),
-        [message.value() for message in messages],
-        [message.key() for message in messages],
-        [headers_of(message) for message in messages] if headers else None,
+        np.fromiter(map(Message.offset, messages), np.int64, len(messages)),
+        np.fromiter(map(itemgetter(1), map(Message.timestamp, messages)), np.int64, len(messages)),
+        list(map(Message.value, messages)),
+        list(map(Message.key, messages)),
+        all_headers(messages) if headers else None,
     )
 
 

@@ -11,7 +11,7 @@ import pytest
 from confluent_kafka import Consumer, Message, Producer, TopicPartition
 
 from frazil.clients.kafka import topics as kafka_topics
-from frazil.clients.kafka.headers import headers_of
+from frazil.clients.kafka.headers import all_headers, headers_of
 from frazil.stack.local import LocalStack
 
 
@@ -46,6 +46,21 @@ def test_a_name_that_is_not_utf_8(caplog: pytest.LogCaptureFixture) -> None:
     assert [record.getMessage() for record in caplog.records] == [
         "t-3, offset 7: the name of a header is not UTF-8; the record is taken without its headers"
     ]
+
+
+class Readable:
+    def __init__(self, headers: list[tuple[str, bytes | None]] | None) -> None:
+        self._headers = headers
+
+    def headers(self) -> list[tuple[str, bytes | None]] | None:
+        return self._headers
+
+
+def test_headers_of_many_messages_are_those_of_each() -> None:
+    plain = [Readable(found) for found in (None, [], [("a", b"1"), ("a", None)])]
+    for several in (plain, plain[:2], [plain[2], Unreadable(), plain[0]]):
+        messages = cast(list[Message], several)
+        assert all_headers(messages) == [headers_of(message) for message in messages]
 
 
 @pytest.mark.stack

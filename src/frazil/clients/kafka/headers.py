@@ -1,6 +1,7 @@
 """Headers of messages."""
 
 import logging
+from collections.abc import Sequence
 from operator import methodcaller
 from typing import Any
 
@@ -29,3 +30,12 @@ def headers_of(message: Message) -> Headers:
         )
         return ()
     return tuple(found) if found else ()
+
+
+def all_headers(messages: Sequence[Message]) -> list[Headers]:
+    """Names and values of each message, as `headers_of` gives them."""
+    try:
+        found = list(map(_headers, messages))
+    except SystemError:
+        return [headers_of(message) for message in messages]
+    return [tuple(each) if each else () for each in found] if any(found) else [()] * len(found)

@@ -113,6 +113,8 @@ class Text(Node):
         found = _pieces(texts, begin, end, index)
         if self.type == pa.binary():
             return found
+        if _is_ascii(found):
+            return pa.Array.from_buffers(self.type, len(found), found.buffers(), found.null_count)
         try:
             return found.cast(self.type)
         except pa.ArrowInvalid:
@@ -145,6 +147,12 @@ def _pieces(texts: Texts, begin: Ints, end: Ints, index: Index) -> pa.Array:
     if index is None:
         return everything.take(pa.array(np.arange(0, 2 * count, 2)))
     return everything.take(pc.multiply(index, 2))
+
+
+def _is_ascii(found: pa.Array) -> bool:
+    """Whether all bytes are, told at a glance: Arrow looks at the bytes of one value after the other."""
+    data = found.buffers()[2]
+    return data is not None and data.size > 0 and int(np.frombuffer(data, np.uint8).max()) < 0x80
 
 
 def _is_text(data: bytes) -> bool:
