@@ -105,6 +105,26 @@ def test_values_that_python_has_no_time_for(
 
 
 @pytest.mark.stack
+@pytest.mark.parametrize("texts", [["fb00ff5c", "", None], ["+wD/XA==", "", None]], ids=["hex", "base64"])
+def test_bytes_that_are_text(database: Database, postgres: Settings, tmp_path: Path, texts: list[str | None]) -> None:
+    with psycopg.connect(**postgres.postgres_access(), autocommit=True) as connection:
+        connection.execute("DROP TABLE IF EXISTS coded")
+        connection.execute("CREATE TABLE coded (id int PRIMARY KEY, raw bytea)")
+        connection.execute("INSERT INTO coded VALUES (0, '\\xfb00ff5c'), (1, ''), (2, NULL)")
+    schema = Schema(
+        NestedField(1, "id", IntegerType(), required=False), NestedField(2, "raw", StringType(), required=False)
+    )
+    table = catalog_with(tmp_path, []).create_table("shop.coded", schema=schema)
+    rows = [{"id": number, "raw": text} for number, text in enumerate(texts)]
+    table.append(pa.Table.from_pylist(rows, schema=table.schema().as_arrow()))
+    with closing(Database(postgres.postgres_access())) as anew:
+        assert compare(anew, "public", "coded", table, quiet).equal
+    table.append(pa.Table.from_pylist([{"id": 3, "raw": texts[0]}], schema=table.schema().as_arrow()))
+    with closing(Database(postgres.postgres_access())) as anew:
+        assert compare(anew, "public", "coded", table, quiet).surplus == [{"id": 3}]
+
+
+@pytest.mark.stack
 def test_what_cannot_be_compared(database: Database, postgres: Settings, tmp_path: Path) -> None:
     table = table_of(tmp_path, [])
     with pytest.raises(NotFound, match=r"the database has no table public\.nope"):

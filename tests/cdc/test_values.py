@@ -78,6 +78,12 @@ def test_small_times_have_the_unit_that_is_known(kind: str, number: Any, millis:
     assert form(number) == form(value)
 
 
+def test_bytes_in_hexadecimal_are_read_where_it_is_known() -> None:
+    form = form_of("bytea", of_hex=True)
+    assert form("fb00ff5c") == form(b"\xfb\x00\xff\\") == b"\xfb\x00\xff\\"
+    assert form("") == b""
+
+
 @pytest.mark.parametrize(
     ("kind", "one", "other"),
     [

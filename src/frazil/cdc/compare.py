@@ -11,9 +11,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 from pyiceberg.table import Table
 from pyiceberg.table.refs import MAIN_BRANCH
-from pyiceberg.types import IntegerType
+from pyiceberg.types import IntegerType, StringType
 
 from frazil.cdc.values import Form, form_of
 from frazil.clients.postgres import connect
@@ -23,6 +24,7 @@ from frazil.pipeline.transforms.plugin import CURRENT
 
 _BUCKETS = 4096
 _CHUNK = 10_000
+_HEX = "^([0-9a-f]{2})*$"
 
 Row = tuple[tuple[object, ...], int]
 """Key and digest of a row."""
@@ -118,7 +120,7 @@ class Database:
         """Whether the server follows another one."""
         return self._connection.execute("SELECT pg_is_in_recovery()").fetchone() == (True,)
 
-    def shape(self, schema: str, table: str, stored: Table, *, typed: bool) -> Shape:
+    def shape(self, schema: str, table: str, stored: Table, branch: str, *, typed: bool) -> Shape:
         """The columns of a table, but generated ones, which Debezium does not send, for comparison with `stored`.
 
         `typed`: its columns have the types of Debezium's schemas. Raises NotFound for no table, ConfigError for one
@@ -131,10 +133,12 @@ class Database:
         if not key:
             raise ConfigError(f"{schema}.{table} has no primary key, by which rows could be compared")
         whole = {column.name for column in stored.schema().fields if isinstance(column.field_type, IntegerType)}
+        texts = {column.name for column in stored.schema().fields if isinstance(column.field_type, StringType)}
         forms = {}
         for name, kind, digits, is_domain, _ in found:
             millis = 0 <= digits <= 3 if "stamp" in kind else name in whole
-            forms[name] = form_of(kind, millis=millis if typed and not is_domain else None)
+            of_hex = kind == "bytea" and name in texts and is_hex(stored, branch, name)
+            forms[name] = form_of(kind, millis=millis if typed and not is_domain else None, of_hex=of_hex)
         selects = {name: _INTERVAL for name, kind, *_ in found if kind == "interval"}
         return Shape(tuple(name for name, *_ in found), key, forms, selects)
 
@@ -172,7 +176,7 @@ def compare(
     With `versions` the table keeps those of rows, of which the current ones count; `typed` as `shape` has it. Raises
     NotFound or ConfigError for a table that cannot be compared, ServiceUnavailable.
     """
-    shape = database.shape(schema, name, table, typed=typed)
+    shape = database.shape(schema, name, table, branch, typed=typed)
     result = Comparison(f"{schema}.{name}", ".".join(table.name()), versions=versions)
     present = {column.name for column in table.schema().fields}
     result.absent = [column for column in shape.columns if column not in present]
@@ -195,6 +199,12 @@ def scan(table: Table, branch: str, columns: tuple[str, ...], rows: str = "true"
     head = table.metadata.snapshot_by_name(branch)
     snapshot = None if head is None else head.snapshot_id
     return table.scan(rows, selected_fields=columns, snapshot_id=snapshot).to_arrow_batch_reader()
+
+
+def is_hex(table: Table, branch: str, column: str) -> bool:
+    """Whether all texts of a column are bytes in hexadecimal, as Debezium writes them; Base64 hardly ever is."""
+    texts = (batch.column(0) for batch in scan(table, branch, (column,)))
+    return all(pc.all(pc.match_substring_regex(part, _HEX)).as_py() is not False for part in texts)
 
 
 def _stored(table: Table, branch: str, shape: Shape, versions: bool) -> Iterator[Row]:

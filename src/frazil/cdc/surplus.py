@@ -55,7 +55,7 @@ def delete_surplus(
                 raise ConfigError(
                     f"the server is a standby, which may lack rows that {found.target} has already. Name the primary"
                 )
-            shape = database.shape(*source, table, typed=config.envelope is not None)
+            shape = database.shape(*source, table, target.branch, typed=config.envelope is not None)
             keys = replace(shape, columns=shape.key)
             progress(f"{found.source}: keys of the database")
             left.clear()

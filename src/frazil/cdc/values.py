@@ -38,15 +38,18 @@ _PAIR = re.compile(rf"({_QUOTED})=>(?:({_QUOTED})|NULL)", re.DOTALL)
 Form = Callable[[Any], object]
 
 
-def form_of(postgres_type: str, *, millis: bool | None = None) -> Form:
+def form_of(postgres_type: str, *, millis: bool | None = None, of_hex: bool = False) -> Form:
     """Make the function that gives values of a type of PostgreSQL, by its name in `pg_type`, one form.
 
     It takes them as the database is asked for them and as a table has them, whatever `time.precision.mode` and such
     made of them. `millis`: whether times that are numbers count milliseconds; None where only their size tells.
+    `of_hex`: whether bytes that are text are hexadecimal, not Base64.
     """
     if postgres_type.startswith("_"):
         element = form_of(postgres_type[1:], millis=millis)
         return lambda value: _elements(element, value)
+    if of_hex and postgres_type == "bytea":
+        return lambda value: bytes.fromhex(value) if isinstance(value, str) else bytes(value)
     timed = {"timestamp": _moment, "time": _time, "timetz": _time}.get(postgres_type)
     return partial(timed, millis=millis) if timed is not None else _FORMS.get(postgres_type, str)
 

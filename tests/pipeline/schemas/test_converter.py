@@ -3,6 +3,7 @@ from __future__ import annotations
 import base64
 import io
 import json
+import math
 import pickle
 import struct
 import uuid
@@ -274,6 +275,29 @@ def test_json_with_a_schema_of_a_registry(registry: Registry) -> None:
         found.split(with_id(3, b"{"), (), "t")
     with pytest.raises(ConversionError, match="is of type AVRO, and the converter reads JSON"):
         found.split(with_id(7, body()), (), "t")
+
+
+@pytest.mark.parametrize("text", ["-0", "-0.0", "-0e0"])
+@pytest.mark.parametrize("legacy", [False, True], ids=["strict", "legacy"])
+def test_a_minus_zero_of_json_is_the_same_with_a_schema_and_without(
+    registry: Registry, text: str, legacy: bool
+) -> None:
+    numbers = {"d": {"type": "number"}, "f": {"type": "number", "connect.type": "float32"}}
+    schema = json.dumps({"type": "object", "properties": numbers})
+    registry.answers["/schemas/ids/3"] = {"schema": schema, "schemaType": "JSON"}
+    columns = Struct((Field("d", Scalar("double")), Field("f", Scalar("float"))))
+    payload = f'{{"d":{text},"f":{text}}}'.encode()
+    signs = []
+    for envelope, value in (
+        (RegistryConverter("C", "JSON", RegistryAccess((registry.url,))), with_id(3, payload)),
+        (None, payload),
+    ):
+        writer = Memory()
+        spec = TaskSpec((TableSpec("db.t", DecodeSpec(columns, False, legacy=legacy), writer),), envelope=envelope)
+        run(chunks([Row(0, value)]), spec)
+        (row,) = [row for table in writer.tables for row in table.to_pylist()]
+        signs.append([math.copysign(1, row[name]) for name in ("d", "f")])
+    assert signs == [[1 if legacy else -1] * 2] * 2
 
 
 def test_json_takes_the_defaults_of_its_schema(registry: Registry) -> None:

@@ -75,8 +75,8 @@ class RegistryConverter:
 
     @property
     def of_json(self) -> bool:
-        """Whether values are JSON in Kafka that Kafka Connect reads as JsonConverter does."""
-        return self.type == "KCONNECT"
+        """Whether values are JSON in Kafka, whose numbers Kafka Connect reads as decimals first."""
+        return self.type in ("KCONNECT", "JSON")
 
     def runs(self, rows: Rows) -> list[Run]:
         """Read values of records at once, as far as their schemas allow it and they are what these say.
