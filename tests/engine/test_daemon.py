@@ -22,6 +22,7 @@ def look(batches):
         "frazil.pipeline.task",
         "frazil.minio.records.mapper",
         "frazil.connectors.iceberg.table.write",
+        "httpx",
         "httpcore",
         "numpy.ma",
     } <= sys.modules.keys()

@@ -12,6 +12,7 @@ for _place in [place for place in sys.path_importer_cache if place not in sys.pa
 
 from pyspark import daemon  # noqa: E402
 
+import frazil.clients.registry.client  # noqa: E402
 import frazil.connectors.iceberg.changes.match  # noqa: E402
 import frazil.pipeline.task  # noqa: E402, F401
 from frazil.errors import ConfigError  # noqa: E402
