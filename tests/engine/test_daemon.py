@@ -13,11 +13,10 @@ from tests.isolation import isolated_settings
 
 _PROGRAM = """
 import gc, json, os, sys
-import pyarrow as pa
 from frazil.environment.settings import Settings
 from frazil.engine import spark
 
-def look(batches):
+def look(number):
     loaded = {
         "frazil.pipeline.task",
         "frazil.minio.records.mapper",
@@ -26,14 +25,11 @@ def look(batches):
         "httpcore",
         "numpy.ma",
     } <= sys.modules.keys()
-    for _ in batches:
-        found = json.dumps({"loaded": loaded, "frozen": gc.get_freeze_count(), "parent": os.getppid()})
-        yield pa.record_batch([[found]], names=["found"])
+    return {"loaded": loaded, "frozen": gc.get_freeze_count(), "parent": os.getppid()}
 
 session = spark.start(Settings.load())
 java = session._jvm.java.lang.System.getProperty("java.version")
-rows = session.range(0, 2, numPartitions=2).mapInArrow(look, "found string").collect()
-print(json.dumps([java, *(json.loads(row.found) for row in rows)]))
+print(json.dumps([java, *session.sparkContext.parallelize(range(2), 2).map(look).collect()]))
 session.stop()
 """
 
