@@ -6,7 +6,7 @@ import ssl
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
-from urllib.parse import quote, unquote
+from urllib.parse import unquote
 
 import httpx
 
@@ -21,6 +21,7 @@ from frazil.errors import (
     TerminalError,
 )
 from frazil.text.near import nearest
+from frazil.text.quoting import segment
 
 if TYPE_CHECKING:
     from prometheus_client import Metric
@@ -162,11 +163,11 @@ class ConnectClient:
 
     def plugin_keys(self, plugin: str) -> list[dict[str, Any]]:
         """Keys of a plugin; raises NotFound for one that the worker does not have."""
-        return self._list("GET", f"/connector-plugins/{quote(plugin, safe='')}/config")
+        return self._list("GET", f"/connector-plugins/{segment(plugin)}/config")
 
     def validate(self, config: Mapping[str, str]) -> list[str]:
         """Errors that the worker finds in a configuration, each with its key; none when it would take it."""
-        plugin = quote(config.get("connector.class", ""), safe="")
+        plugin = segment(config.get("connector.class", ""))
         if not plugin:
             return ["connector.class: is missing"]
         answer = self._object("PUT", f"/connector-plugins/{plugin}/config/validate", dict(config))
@@ -176,7 +177,7 @@ class ConnectClient:
 
     def events(self, connector: str | None, count: int) -> list[dict[str, Any]]:
         """Events of the worker, of one connector or of all, the newest first."""
-        query = f"&connector={quote(connector, safe='')}" if connector else ""
+        query = f"&connector={segment(connector)}" if connector else ""
         return self._list("GET", f"/admin/events?limit={count}{query}")
 
     def loggers(self) -> dict[str, dict[str, Any]]:
@@ -188,7 +189,7 @@ class ConnectClient:
 
         With scope `cluster` a worker does not tell names.
         """
-        path = f"/admin/loggers/{quote(name, safe='')}?scope={scope}"
+        path = f"/admin/loggers/{segment(name)}?scope={scope}"
         response = self._call("PUT", path, {"level": level})
         return [] if response.status_code == httpx.codes.NO_CONTENT else [str(name) for name in response.json()]
 
@@ -276,7 +277,7 @@ class ConnectClient:
 
 
 def _path(name: str) -> str:
-    return f"/connectors/{quote(name, safe='')}"
+    return f"/connectors/{segment(name)}"
 
 
 def _simple(plugin: str) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from frazil.worker.rest.paths import segment
+from frazil.text.quoting import segment
 
 
 def connector_link(name: str) -> str:

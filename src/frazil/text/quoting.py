@@ -1,4 +1,6 @@
-"""Text in double quotes."""
+"""Text in double quotes, and in addresses."""
+
+from urllib.parse import quote
 
 
 def quoted(text: str) -> str:
@@ -11,3 +13,8 @@ def quoted(text: str) -> str:
 def identifier(name: str) -> str:
     """The name as SQL has it, each quote in it twice."""
     return '"' + name.replace('"', '""') + '"'
+
+
+def segment(name: str) -> str:
+    """The name as one segment of a path; clients take "." and ".." for folders, also at the end."""
+    return name.replace(".", "%2E") if name in (".", "..") else quote(name, safe="")

@@ -1,10 +1,11 @@
 """Connector names in URLs: every name has an address, also one with `/`, `%` or `\\`."""
 
-from urllib.parse import quote, unquote_to_bytes
+from urllib.parse import unquote_to_bytes
 
 from starlette.requests import Request
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from frazil.text.quoting import segment
 from frazil.worker.rest.error import error_response
 
 _SLASH = "\x00"
@@ -30,11 +31,6 @@ def segment_of(request: Request, parameter: str) -> str:
 def location_of(request: Request, name: str) -> dict[str, str]:
     """The Location header of a new connector; it decodes to the same name, whatever the name is."""
     return {"Location": f"{request.url.scheme}://{request.url.netloc}/connectors/{segment(name)}"}
-
-
-def segment(name: str) -> str:
-    """A name as one segment of a path; clients take "." and ".." for folders, also at the end."""
-    return name.replace(".", "%2E") if name in (".", "..") else quote(name, safe="")
 
 
 class PathSegments:

@@ -6,12 +6,12 @@ import logging
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
-from urllib.parse import quote
 
 import httpx
 
 from frazil.connectors.debezium_keys import waits_for_user
 from frazil.text.events import event
+from frazil.text.quoting import segment
 from frazil.worker.lifecycle.restart_policy import RestartPolicy
 
 logger = logging.getLogger(__name__)
@@ -75,7 +75,7 @@ class SourceRestarts:
 
 def _parts(name: str, status: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
     """Paths and states of a connector and of its tasks; none of one whose status is not there yet."""
-    path = f"/connectors/{quote(name, safe='')}"
+    path = f"/connectors/{segment(name)}"
     if "connector" in status:
         yield path, status["connector"]
     for task in status.get("tasks", ()):
