@@ -185,7 +185,8 @@ def snapshots(
 ) -> None:
     """List the snapshots of a branch, newest first.
 
-    Each with the connector that made it, and the files that its commit has made into fewer beside its rows.
+    Each with the connector that made it, or whose dead letters a replay has stored, and the files that its commit has
+    made into fewer beside its rows.
     """
     from frazil.connectors.iceberg.table.commit import history
     from frazil.connectors.iceberg.tools.describe import shown_snapshot
@@ -201,6 +202,7 @@ def snapshots(
             "rows_deleted": one.deleted,
             "files_added": one.files,
             "connector": one.connector or None,
+            "replay": one.replay,
             "positions": one.positions or None,
             "compacted": one.compacted or None,
         }
@@ -208,12 +210,12 @@ def snapshots(
     ]
     rows = [
         (
-            *(one["snapshot"], one["time"], one["operation"]),
-            *(figure(one[column]) for column in ("rows_added", "rows_deleted", "files_added")),
-            one["connector"] or "-",
-            one["compacted"] or "-",
+            *(str(one.id), shown(one.at_ms), one.operation),
+            *map(figure, (one.added, one.deleted, one.files)),
+            one.author or "-",
+            one.compacted or "-",
         )
-        for one in document
+        for one in known[:count]
     ]
     numbers = ("rows added", "rows deleted", "files added")
     header = ("snapshot", "time", "operation", *numbers, "connector", "compacted")

@@ -18,6 +18,7 @@ from frazil.cli.ui.progress import Records, progress
 from frazil.cli.verbs.verify_database import compare_with_database
 from frazil.environment.settings import Settings
 from frazil.errors import FrazilError, NotComparable, UsageError
+from frazil.text.amounts import counted
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -164,7 +165,10 @@ def show(checks: Mapping[str, Sequence[RangeCheck]], failed: Mapping[str, Frazil
                 shown = ", ".join(map(str, offsets[:_SHOWN])) + (" …" if len(offsets) > _SHOWN else "")
                 console.print(f"{name}: {what} of {one.place}: offsets {shown}", soft_wrap=True)
         if one.foreign:
-            console.print(f"{name}: {one.foreign:,} records of {one.target} are none of the topic", soft_wrap=True)
+            none = "is none" if one.foreign == 1 else "are none"
+            console.print(
+                f"{name}: {counted(one.foreign, 'record')} of {one.target} {none} of the topic", soft_wrap=True
+            )
         for note in one.notes:
             console.print(f"{name}: {note}", soft_wrap=True)
     for name, error in failed.items():

@@ -62,9 +62,9 @@ class Expected:
 
     def count(self, place: int) -> None:
         """Note that the record at a place is stored, once more if it was found before."""
+        self.check.stored += not self.counts[place]
         self.counts[place] += 1
         self.found.add(int(self._sorted[place]))
-        self.check.stored += 1
 
     def take(self, begin: int, end: int) -> bool:
         """Count one of equal records that was not found yet; False when all were."""

@@ -45,9 +45,10 @@ class Sum:
 class RangeCheck:
     """Findings for a Kafka partition from `begin` to below `end`, or, where rows do not tell theirs, for whole topics.
 
-    `partition` is None then. `read` records are `expected` in the store, `dead` letters, or `skipped`. `missing` and
-    `doubled` are offsets; `foreign` counts stored records that are no record of the topic, `unknown` those that lie
-    outside of the range. The checksums are None where only counts can be compared.
+    `partition` is None then. `read` records are `expected` in the store, `dead` letters, or `skipped`; the expected are
+    `stored` or `missing`. `missing` and `doubled` are offsets; `foreign` counts stored records that are no record
+    of the topic, `unknown` those that lie outside of the range. The checksums are None where only counts can be
+    compared.
     """
 
     target: str

@@ -196,8 +196,8 @@ class ObjectCheck(Judged):
             expected.count(place)
         if not self._by_values:
             self._counted = True
+            expected.check.stored += int((expected.counts[places] == 0).sum())
             expected.counts[places] += 1
-            expected.check.stored += len(places)
         for _ in range(file.count - len(places)):
             self._not_found(expected, first)
 
@@ -206,7 +206,6 @@ class ObjectCheck(Judged):
         if first < check.begin or self._part.limits.end is not None:
             check.unknown += 1
         else:
-            check.stored += 1
             check.foreign += 1
 
     def _concluded(self, expected: Expected) -> RangeCheck:

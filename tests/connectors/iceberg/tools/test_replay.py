@@ -20,7 +20,7 @@ from frazil.clients.kafka import topics as kafka_topics
 from frazil.connectors.iceberg.config.iceberg_sink import IcebergSinkConfig, iceberg_sink_config
 from frazil.connectors.iceberg.table.commit import Commit, TableBranch
 from frazil.connectors.iceberg.tools.replay import Routed, TableReplayer, routed
-from frazil.connectors.iceberg.tools.replayed import DEADLETTERS
+from frazil.connectors.iceberg.tools.replayed import DEADLETTERS, rows_stored
 from frazil.connectors.positions import KafkaIdentity
 from frazil.connectors.sink import Outcome
 from frazil.errors import CommitConflict, CommitStateUnknown, ConfigError, NotFound, ServiceUnavailable
@@ -189,6 +189,7 @@ def test_one_snapshot_has_the_rows_and_says_of_which_dead_letters(bench: Bench, 
     assert snapshot is not None
     assert snapshot.summary is not None
     assert snapshot.summary["added-records"] == "20"
+    assert snapshot.summary["frazil.connector"] == bench.name
     assert "frazil.offsets" not in snapshot.summary.additional_properties
     [entry] = json.loads(snapshot.summary[DEADLETTERS] or "")[bench.queue]
     assert entry["id"] == kafka_topics.topic_ids(bench.bootstrap, [bench.queue])[bench.queue]
@@ -220,6 +221,7 @@ def test_they_are_found_when_their_snapshot_is_expired(bench: Bench, table: Tabl
         table.maintenance.expire_snapshots().by_id(snapshot.snapshot_id).commit()
     assert bench.replay() == ["present"] * 3
     assert ids(table) == [0, 1, 2]
+    assert rows_stored(TableBranch(table.catalog, name_of(table), "main"), table.refresh()) == 3
 
 
 def test_the_copy_in_the_properties_forgets_what_is_closed(bench: Bench, table: Table) -> None:

@@ -15,7 +15,7 @@ from pyiceberg.transforms import IdentityTransform
 from pyiceberg.types import DecimalType, IntegerType, ListType, LongType, NestedField, StringType, StructType
 
 from frazil.connectors.iceberg.config.creation import partition_terms
-from frazil.connectors.iceberg.table.commit import COMPACTED, Commit, TableBranch
+from frazil.connectors.iceberg.table.commit import COMPACTED, CONNECTOR, Commit, TableBranch
 from frazil.connectors.iceberg.tools.alter import Changes, alter, parse_type
 from frazil.connectors.iceberg.tools.describe import (
     committers,
@@ -27,6 +27,7 @@ from frazil.connectors.iceberg.tools.describe import (
     writers,
 )
 from frazil.connectors.iceberg.tools.refs import add_ref, plan_rollback, remove_ref, roll_back
+from frazil.connectors.iceberg.tools.replayed import DEADLETTERS
 from frazil.connectors.positions import KafkaIdentity
 from frazil.errors import AlreadyExists, CommitConflict, CommitStateUnknown, NotFound, UsageError
 from tests.connectors.iceberg.memory import MemoryCatalog
@@ -189,6 +190,9 @@ def test_who_writes_and_what_snapshots_stand_for(catalog: MemoryCatalog) -> None
     told = "3 data files to 1, 2 delete files"
     compacting = current.model_copy(update={"summary": Summary(Operation.OVERWRITE, **{COMPACTED: told})})
     assert shown_snapshot(compacting).compacted == told
+    stored = {CONNECTOR: "my.connector", DEADLETTERS: "{}"}
+    replayed = current.model_copy(update={"summary": Summary(Operation.APPEND, **stored)})
+    assert (newest.author, shown_snapshot(replayed).author) == ("my.connector", "my.connector (replay)")
     assert totals(None) == {"rows": 0, "data_files": 0, "delete_files": 0, "bytes": 0}
 
 

@@ -12,6 +12,7 @@ from pyiceberg.table.snapshots import Snapshot
 from pyiceberg.types import IcebergType, ListType, MapType, StructType
 
 from frazil.connectors.iceberg.table.commit import COMPACTED, CONNECTOR, OFFSETS, summary_of
+from frazil.connectors.iceberg.tools.replayed import DEADLETTERS
 from frazil.text.amounts import counted
 from frazil.text.lists import listed
 
@@ -27,7 +28,9 @@ _DIGITS = 20
 @dataclass(frozen=True)
 class ShownSnapshot:
     """A snapshot, and the connector that made it, if one did; `positions` are the offsets that it stands for, and
-    `compacted` tells the files that its commit has made into fewer beside its rows."""
+    `compacted` tells the files that its commit has made into fewer beside its rows. A `replay` has rows of dead
+    letters.
+    """
 
     id: int
     parent: int | None
@@ -39,6 +42,12 @@ class ShownSnapshot:
     connector: str
     positions: str
     compacted: str
+    replay: bool
+
+    @property
+    def author(self) -> str:
+        """Name of the connector that made it, or of the one whose dead letters a replay has stored."""
+        return f"{self.connector} (replay)".lstrip() if self.replay else self.connector
 
 
 def shown_snapshot(snapshot: Snapshot) -> ShownSnapshot:
@@ -55,6 +64,7 @@ def shown_snapshot(snapshot: Snapshot) -> ShownSnapshot:
         told.get(CONNECTOR, ""),
         told.get(OFFSETS, ""),
         told.get(COMPACTED, ""),
+        DEADLETTERS in told,
     )
 
 

@@ -21,7 +21,7 @@ from frazil.clients.kafka import offsets as kafka_offsets
 from frazil.connectors.iceberg.config.iceberg_sink import IcebergSinkConfig
 from frazil.connectors.iceberg.table.attempts import apply
 from frazil.connectors.iceberg.table.column_limits import Widened, widen
-from frazil.connectors.iceberg.table.commit import COMMIT_ID, Floor, TableBranch, has_commit
+from frazil.connectors.iceberg.table.commit import COMMIT_ID, CONNECTOR, Floor, TableBranch, has_commit
 from frazil.connectors.iceberg.table.transaction import append_files, transaction_on
 from frazil.connectors.iceberg.table.writers import abandon, file_writer
 from frazil.connectors.iceberg.tools import replayed
@@ -230,14 +230,16 @@ class TableReplayer:
         """Append the files with the names of the dead letters that they hold, by record."""
         commit_id = str(uuid.uuid4())
         new = replayed.places((each.position for several in rows.values() for each in several), self._queues)
-        summary = {COMMIT_ID: commit_id, DEADLETTERS: replayed.to_json(new)}
+        summary = {CONNECTOR: self._config.name, COMMIT_ID: commit_id, DEADLETTERS: replayed.to_json(new)}
 
         def attempt(now: Table) -> None:
             transaction = transaction_on(now)
             append_files(
                 transaction.update_snapshot(snapshot_properties=summary, branch=target.branch), now, result.files
             )
-            transaction.set_properties(replayed.properties(target, now, new, self._queues))
+            rows_stored = replayed.rows_stored(target, now) + len(rows)
+            kept = replayed.properties(target, now, new, self._queues)
+            transaction.set_properties(kept | {replayed.ROWS + target.branch: str(rows_stored)})
             transaction.commit_transaction()
 
         def arrived(now: Table) -> bool:

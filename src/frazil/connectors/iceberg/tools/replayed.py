@@ -15,6 +15,10 @@ from frazil.pipeline.letters.log import Queue
 from frazil.pipeline.letters.ranges import Ranges, by_partition
 
 DEADLETTERS = "frazil.deadletters"
+ROWS = "frazil.deadletters-rows."
+"""Beginning of the table property with the number of rows that replays have added to a branch."""
+
+_DIGITS = 20
 
 Place = tuple[str, str, int]
 """Dead-letter topic, its id, and the partition: a topic that is made anew has other dead letters."""
@@ -37,6 +41,13 @@ def stored(target: TableBranch, table: Table) -> Replayed:
     if expired:  # else a snapshot that is not there any more was rolled back, and its rows with it
         texts.append(table.properties.get(_property(target)))
     return union(from_json(text) for text in texts if text)
+
+
+def rows_stored(target: TableBranch, table: Table) -> int:
+    """Number of rows that replays have added to the branch; those of expired snapshots too, as a property tells."""
+    summaries = [summary_of(snapshot) for snapshot in target.history(table)]
+    added = sum(_number(summary.get("added-records", "")) for summary in summaries if DEADLETTERS in summary)
+    return max(added, _number(table.properties.get(ROWS + target.branch, "")))
 
 
 def union(several: Iterable[Replayed]) -> Replayed:
@@ -90,3 +101,7 @@ def from_json(text: str) -> Replayed:
 
 def _property(target: TableBranch) -> str:
     return f"{DEADLETTERS}.{target.branch}"
+
+
+def _number(text: str) -> int:
+    return int(text) if text.isascii() and text.isdecimal() and len(text) < _DIGITS else 0

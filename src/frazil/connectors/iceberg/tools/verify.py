@@ -20,6 +20,7 @@ from frazil.connectors.iceberg.config.iceberg_sink import IcebergSinkConfig
 from frazil.connectors.iceberg.position.start_position import control_offsets
 from frazil.connectors.iceberg.table.commit import TableBranch
 from frazil.connectors.iceberg.table.create import EMPTY
+from frazil.connectors.iceberg.tools import replayed
 from frazil.connectors.iceberg.tools.trial import decode_of, made_of, table_branch, tried
 from frazil.errors import NotComparable, NotFound
 from frazil.pipeline import offsets
@@ -74,13 +75,14 @@ def check_comparable(config: IcebergSinkConfig) -> None:
 class _Rows:
     """The rows that one table is to have, and those that it may have: of records with a dead letter.
 
-    A table that does not exist has none.
+    A table that does not exist has none. `replayed` of the rows were stored by replays of dead letters.
     """
 
-    def __init__(self, table: Table | None, branch: str, check: RangeCheck) -> None:
+    def __init__(self, table: Table | None, target: TableBranch, check: RangeCheck) -> None:
+        self.replayed = 0 if table is None else replayed.rows_stored(target, table)
         self.expected = Expected(check)
         self.dead: Counter[int] = Counter()
-        self._table, self._branch = table, branch
+        self._table, self._branch = table, target.branch
         self._columns = [] if table is None else [field.name for field in table.schema().fields]
 
     def digests(self, rows: pa.Table | pa.RecordBatch) -> list[int]:
@@ -115,7 +117,7 @@ class TableCheck:
             target = table_branch(config, catalog, name)
             table = _loaded(config, target)
             check = RangeCheck(name, topics, None, begin, end)
-            self._tables[name] = _Rows(table, config.branch_of(name), check)
+            self._tables[name] = _Rows(table, target, check)
             if table is None:
                 check.notes.append(f"table {name} does not exist; it is made when a record needs it")
                 continue
@@ -167,5 +169,5 @@ class TableCheck:
         """Look at the rows of the tables. Raises ServiceUnavailable."""
         for name, table in self._tables.items():
             progress(f"rows of {name}", 0, 0)
-            match(table.stored(), [table.expected], whole=self._whole, dead=table.dead)
+            match(table.stored(), [table.expected], whole=self._whole, dead=table.dead, replayed=table.replayed)
         return [table.expected.conclude(compared=True) for table in self._tables.values()]
