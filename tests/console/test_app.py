@@ -58,6 +58,7 @@ class Console:
         )
         self.herder.start()
         self.history = History()
+        self.letters: dict[str, int] | None = {}
         self.progress: dict[str, Progress] = {}
         self.slots: dict[tuple[str, str], Slot | None] = {}
         self.source_metrics: list[Metric] = []
@@ -69,6 +70,7 @@ class Console:
             Settings({"FRAZIL_HOME": str(folder), **variables}),
             self.herder,
             self.history,
+            lambda: self.letters,
             lambda what: InlineExecutor(),
             self.progress.get,
             dict,
@@ -140,12 +142,14 @@ def test_a_connector_is_shown_with_rate_lag_and_dead_letters(console: Console) -
     console.run("orders")
     console.history.observe(BatchReport("orders", 1203, 1200, 3, 0, 1, 4096, 0.5, 0.2, 0.1, places=["db.orders"]))
     console.progress["orders"] = Progress({("orders", 0): 7}, {("orders", 0): 50})
+    console.letters = {"orders": 2, "gone": 1}
     row = re.search(r'<tr id="row-.*?</tr>', console.client.get("/ui").text, re.DOTALL)
     assert row is not None
     cells = [re.sub(r"<[^>]*>|\s+", " ", cell).strip() for cell in re.findall(r"<td.*?</td>", row[0], re.DOTALL)]
     assert cells[0] == "RUNNING"
-    assert [cells[i] for i in (1, 3, 5)] == ["20", "43", "3"]
+    assert [cells[i] for i in (1, 3, 5)] == ["20", "43", "2"], "open letters, not those of the batches"
     page = console.client.get("/ui/connectors/orders").text
+    assert "<dt>Dead letters</dt><dd>2</dd>" in page
     assert '<a href="/ui/tables/db/orders">' in page
     for shown in ("1,200", "4.0 KiB", "0.50 s"):
         assert shown in page
@@ -160,6 +164,19 @@ def test_what_is_wrong_stands_on_top_with_the_next_step(console: Console) -> Non
     assert "the catalog refused it" in problems and "and more" not in problems
     assert "Correct the cause, then restart it." in problems
     assert "the catalog refused it\nand more" in console.client.get("/ui/connectors/orders").text
+
+
+def test_open_dead_letters_are_a_problem_until_they_are_closed(console: Console) -> None:
+    console.run("orders")
+    console.letters = {"orders": 1, "gone": 2}
+    page = console.client.get("/ui").text
+    assert "1 record was not stored and waits as a dead letter." in page
+    assert "2 records of connectors that are not here were not stored and wait as dead letters." in page
+    console.letters = {}
+    console.history.observe(BatchReport("orders", 3, 0, 3, 0, 1, 4096, 0.5, 0.2, 0.1))
+    assert "dead letter." not in console.client.get("/ui").text
+    console.letters = None
+    assert "<dt>Dead letters</dt><dd>–</dd>" in console.client.get("/ui/connectors/orders").text
 
 
 def test_names_are_text_and_have_addresses_whatever_they_are(console: Console) -> None:

@@ -71,7 +71,7 @@ def parts(view: WorkerView, request: Request) -> list[Fragment]:
     name = name_of(request)
     status, progress, history = view.herder.status(name), view.progress(name), view.history
     partitions = _partitions(progress) if progress else []
-    here = name in view.herder.running_here()
+    here, letters = name in view.herder.running_here(), view.letters()
     state: dict[str, Any] = {
         "status": status,
         "overall": status.overall,
@@ -80,6 +80,7 @@ def parts(view: WorkerView, request: Request) -> list[Fragment]:
         "rate": history.rate(name),
         "points": points(history.rates(name)),
         "totals": history.totals(name),
+        "letters": None if letters is None else letters.get(name, 0),
         "kept": _kept(history.batches(name)),
         "here": here,
     }

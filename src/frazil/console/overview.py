@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from hashlib import blake2b
 from typing import Any
@@ -16,12 +15,12 @@ from frazil.console.chart import points
 from frazil.console.links import connector_link
 from frazil.console.render import Fragment, Page
 from frazil.errors import ConfigError, FrazilError, NotFound
+from frazil.text.amounts import counted
 from frazil.worker.lifecycle.status import ConnectorInfo
 from frazil.worker.pages import WorkerView
 from frazil.worker.rest.sources import sources_of
 
 _SHOWN = 300
-_RECENT_S = 3600.0
 _ROW = "row.html"
 _WRONG = ("FAILED", "RESTARTING", "UNASSIGNED")
 _ORDER = ("FAILED", "RESTARTING", "UNASSIGNED", "RUNNING", "PAUSED", "STOPPED")
@@ -29,7 +28,8 @@ _ORDER = ("FAILED", "RESTARTING", "UNASSIGNED", "RUNNING", "PAUSED", "STOPPED")
 
 @dataclass(frozen=True)
 class Row:
-    """A connector of the list. `rate`, `lag` and `letters` are None where another process knows them."""
+    """A connector of the list. `rate` and `lag` are None where another process knows them; `letters` are the open dead
+    letters, None while they are not known."""
 
     name: str
     kind: str
@@ -77,7 +77,10 @@ def page(view: WorkerView, request: Request) -> Page:
 def parts(view: WorkerView, request: Request) -> list[Fragment]:
     """Make what changes: the problems, the sums, and a row for each connector."""
     found, notices = rows(view, request)
-    problems = [*notices, *problems_of(view, found)]
+    letters = view.letters()
+    if letters is not None:
+        found = [row if row.kind == "source" else replace(row, letters=letters.get(row.name, 0)) for row in found]
+    problems = [*notices, *problems_of(view, found), *letter_problems(found, letters or {})]
     shown = sorted(found, key=lambda row: (_ORDER.index(row.state) if row.state in _ORDER else 0, row.name))
     summary = {state: sum(row.state == state for row in found) for state in _ORDER}
     total: dict[str, Any] = {
@@ -166,7 +169,6 @@ def _own(view: WorkerView, info: ConnectorInfo, *, here: bool) -> Row | None:
         rate=view.history.rate(name),
         lag=None if progress is None else sum(progress.lag().values()),
         committed_at=batches[0].at if batches else None,
-        letters=view.history.totals(name).dead_letters,
         points=points(view.history.rates(name)),
     )
 
@@ -203,10 +205,22 @@ def problems_of(view: WorkerView, found: Sequence[Row]) -> list[Problem]:
     for (name, slot), known in view.slots().items():
         if known is not None and known.lost:
             problems.append(Problem(name, f"Its slot {slot} is {slot_text(known)}.", "Look at the connector."))
-    since = time.time() - _RECENT_S
-    for row in found:
-        recent = sum(b.report.dead_letters for b in view.history.batches(row.name) if b.at > since)
-        if recent:
-            what = f"{recent:,} records of its newest batches could not be stored."
-            problems.append(Problem(row.name, what, "Look at the dead letters.", "/ui/deadletters"))
     return problems
+
+
+def letter_problems(found: Sequence[Row], letters: Mapping[str, int]) -> list[Problem]:
+    """Tell of the open dead letters of each connector, and of those that are of none here."""
+    here = {row.name: row for row in found}
+    others = sum(count for name, count in letters.items() if name not in here)
+    counts = [(name, letters.get(name, 0), "") for name in here]
+    return [
+        Problem(
+            name,
+            f"{counted(count, 'record')}{whose} {'was' if count == 1 else 'were'} not stored and "
+            f"{'waits as a dead letter' if count == 1 else 'wait as dead letters'}.",
+            "Look at the dead letters.",
+            "/ui/deadletters",
+        )
+        for name, count, whose in [*counts, ("", others, " of connectors that are not here")]
+        if count
+    ]

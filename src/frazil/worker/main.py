@@ -54,6 +54,7 @@ from frazil.worker.watch.loggers import Loggers
 from frazil.worker.watch.logs import log_to_stderr
 from frazil.worker.watch.metrics import Metrics
 from frazil.worker.watch.metrics_export import metrics_export
+from frazil.worker.watch.open_letters import OpenLetters
 from frazil.worker.watch.positions import ConnectorPositions
 
 logger = logging.getLogger(__name__)
@@ -275,6 +276,7 @@ class Worker:
             self._settings,
             self._herder,
             self._history,
+            OpenLetters(self._settings.bootstrap_servers, lambda: [info.config for info in self._herder.infos()]).known,
             lambda what: self._started().jobs(what),
             self._progress,
             self._breakers.states,

@@ -22,17 +22,18 @@ from frazil.worker.watch.history import History
 class WorkerView:
     """View of a worker that pages have.
 
-    `executor` gives the executor of what is done once, which is called so; it raises StackError at first.
-    `progress` gives the position of a connector that runs here, and the ends of what it reads; `breakers` are the
-    states of circuit breakers; `slots` and `source_metrics` are what is known here of source connectors, the latter may
-    raise ServiceUnavailable; `maintenance` looks after the tables of connectors that run here; `workers` are the URLs
-    of the members of its group, and which of them leads, none where it is alone; `stopping` is set when the worker
-    ends.
+    `letters` gives the numbers of open dead letters by connector, None while they are not known. `executor` gives the
+    executor of what is done once, which is called so; it raises StackError at first. `progress` gives the position of a
+    connector that runs here, and the ends of what it reads; `breakers` are the states of circuit breakers; `slots` and
+    `source_metrics` are what is known here of source connectors, the latter may raise ServiceUnavailable; `maintenance`
+    looks after the tables of connectors that run here; `workers` are the URLs of the members of its group, and which of
+    them leads, none where it is alone; `stopping` is set when the worker ends.
     """
 
     settings: Settings
     herder: Herder
     history: History
+    letters: Callable[[], Mapping[str, int] | None]
     executor: Callable[[str], Executor]
     progress: Callable[[str], Progress | None]
     breakers: Callable[[], Mapping[str, str]]

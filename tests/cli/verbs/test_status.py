@@ -85,7 +85,7 @@ def test_json_always_has_the_same_members(stopped: Settings) -> None:
     shown = CliRunner().invoke(app, ["status", "-o", "json"])
     assert shown.exit_code == 1
     found = json.loads(shown.stdout)
-    assert list(found) == ["up", "services", "connectors", "tables", "dead_letters", "errors"]
+    assert list(found) == ["up", "services", "connectors", "tables", "dead_letters", "foreign_letters", "errors"]
     assert found["up"] is False
     assert found["dead_letters"] is None
     assert [list(service) for service in found["services"]] == [SHAPES["services"]] * 3

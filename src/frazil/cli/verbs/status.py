@@ -106,7 +106,10 @@ def _print(found: StackStatus, remarks: Sequence[str]) -> None:
     if found.dead_letters:
         one = "1 record was not stored and waits as a dead letter"
         several = f"{found.dead_letters:,} records were not stored and wait as dead letters"
-        console.print(f"{one if found.dead_letters == 1 else several}: `deadletters list` says why.", style="yellow")
+        told = one if found.dead_letters == 1 else several
+        if found.foreign_letters:
+            told += f", {found.foreign_letters:,} of them of connectors that the worker does not have"
+        console.print(f"{told}: `deadletters list` says why.", style="yellow", soft_wrap=True)
     elif found.dead_letters is None and found.connectors:
         console.print("Dead letters were not counted; `deadletters list` does.")
     _print_missing(console, found)

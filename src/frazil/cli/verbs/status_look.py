@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
@@ -23,8 +22,6 @@ if TYPE_CHECKING:
 MISSING = "MISSING"
 EXTERNAL = "external"
 STARTING, FAILED = "UNASSIGNED", "FAILED"
-# Records in dead-letter topics that are gone through to count the open ones.
-_COUNTED = 20_000
 # What a user has paused or stopped is as it should be; RESTARTING waits for a part that does not answer.
 _FINE = ("RUNNING", "PAUSED", "STOPPED", STARTING)
 
@@ -92,13 +89,14 @@ class StackStatus:
     """Answer of `status`; `errors` are the parts that could not be asked.
 
     `dead_letters` are those that are open, None when they were not counted: Kafka does not answer, or there are so many
-    records in the topics that counting takes long.
+    records in the topics that counting takes long. `foreign_letters` of them are of connectors that the worker has not.
     """
 
     services: list[ServiceRow] = field(default_factory=list)
     connectors: list[ConnectorRow] = field(default_factory=list)
     tables: list[TableRow] = field(default_factory=list)
     dead_letters: int | None = None
+    foreign_letters: int = 0
     errors: list[str] = field(default_factory=list)
 
     @property
@@ -257,15 +255,16 @@ def _lag(settings: Settings, providers: ConfigProviders, name: str, config: dict
 def _count_letters(settings: Settings, configs: Sequence[dict[str, str]], found: StackStatus) -> None:
     """Count the open dead letters, unless that would take long."""
     from frazil.clients.kafka import topics as kafka_topics
-    from frazil.pipeline.letters.log import LetterLog
+    from frazil.pipeline.letters.count import count_open
     from frazil.pipeline.letters.queues import queue_topics
 
-    log = LetterLog(settings.bootstrap_servers)
-    queues = log.look(queue_topics(kafka_topics.topics(settings.bootstrap_servers), configs), newest=_COUNTED)
-    if any(queue.older for queue in queues):
+    counts = count_open(
+        settings.bootstrap_servers, queue_topics(kafka_topics.topics(settings.bootstrap_servers), configs)
+    )
+    if counts is None:
         return
-    counts = Counter(letter.connector for letter in log.letters(queues))
     found.dead_letters = counts.total()
+    found.foreign_letters = counts.total() - sum(counts[row.name] for row in found.connectors)
     found.connectors = [replace(row, dead_letters=counts[row.name]) for row in found.connectors]
 
 
