@@ -13,6 +13,7 @@ FrazilError
     ├── UsageError            a wrong argument on the command line
     │   └── NotComparable     what a connector stores cannot be compared with its topics
     ├── ConfigError           a wrong key or value in a connector, an environment variable or a file
+    │   └── NotReplayable     dead letters of a connector of this kind cannot be stored after all
     ├── StackError            a part of the embedded stack cannot run
     │   ├── PortTaken
     │   ├── JavaNotFound
@@ -78,6 +79,10 @@ class NotComparable(UsageError):
 
 class ConfigError(TerminalError):
     """A wrong key or value in a connector, an environment variable or a file."""
+
+
+class NotReplayable(ConfigError):
+    """A connector is of a kind whose dead letters cannot be stored after all; they stay open."""
 
 
 class StackError(TerminalError):

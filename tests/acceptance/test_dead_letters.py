@@ -105,7 +105,7 @@ def test_records_that_fit_by_now_are_stored_and_the_others_stay(worker: Worker, 
     assert (
         "open: column count: the text is not an integer for type long; frazil.schema.path.count=string takes " in told
     )
-    assert "11 stored, 1 stay open." in told
+    assert "11 stored, 1 stays open." in told
     assert pipe.ids() == [*range(20), 21]
     assert {row["id"]: row["extra"] for row in pipe.rows()}[21] == {"note": "new"}
     [left] = open_letters(pipe)

@@ -17,7 +17,7 @@ from frazil.connectors.objects import sink as objects
 from frazil.connectors.sink import SinkContext, SinkTask
 from frazil.declare.providers import ConfigProviders
 from frazil.environment.settings import Settings
-from frazil.errors import BadRecord, ConfigError, Fenced, NotFound, ServiceUnavailable, UsageError
+from frazil.errors import BadRecord, ConfigError, Fenced, NotFound, NotReplayable, ServiceUnavailable, UsageError
 from frazil.pipeline.executor import InlineExecutor
 from frazil.pipeline.report import BatchReport
 from tests.connectors.broker import BOOTSTRAP, Broker, Killed
@@ -234,7 +234,7 @@ def test_a_sink_of_objects_samples_and_replays_nothing(place: Place) -> None:
     sink = place.open("objects").sink
     with pytest.raises(UsageError, match="is for sinks of tables; leave it out to check the configuration of c"):
         sink.sample(5, 5, lambda step: None, InlineExecutor)
-    with pytest.raises(ConfigError, match="dead letters of c cannot be replayed, for it is no sink of tables"):
+    with pytest.raises(NotReplayable, match="of c cannot be replayed, for it is no sink of Iceberg tables"):
         sink.replayer([], dry_run=True)
 
 

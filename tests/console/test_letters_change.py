@@ -14,6 +14,8 @@ from frazil.connectors.sink import Outcome
 from frazil.console import letters_change
 from frazil.pipeline.letters.deadletter import DeadLetter
 from tests.connectors.broker import Broker
+from tests.connectors.samples import MINIMAL_S3_SINK
+from tests.connectors.test_replay import KEYS
 from tests.console.test_app import EVIL, Console
 
 
@@ -89,6 +91,15 @@ def test_letters_of_a_connector_that_is_gone_stay_open_with_the_reason(desk: Des
     done = desk.send("replay", "orders-dlq/0/0", sure="yes").text
     assert "Connector orders not found" in done
     assert desk.open == [0, 1, 2, 3]
+
+
+def test_what_cannot_be_replayed_has_no_button_for_it(desk: Desk) -> None:
+    desk.console.run("orders")
+    assert "deadletters/replay" in desk.page() and "--connector orders" in desk.page()
+    desk.console.herder.put_config("orders", {**MINIMAL_S3_SINK, **KEYS, "name": "orders", "topics": "orders"})
+    page = desk.page()
+    assert "deadletters/replay" not in page and "deadletters/drop" in page
+    assert "cannot be replayed, for it is no sink of Iceberg tables. They stay open. Produce each correct" in page
 
 
 @pytest.mark.parametrize(

@@ -3,9 +3,9 @@
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from frazil.connectors.connector import Connector, open_connector
-from frazil.connectors.sink import Outcome, Replayer
+from frazil.connectors.sink import Outcome, Replayer, Verdict
 from frazil.environment.settings import Settings
-from frazil.errors import NotFound, TerminalError
+from frazil.errors import NotFound, NotReplayable, TerminalError
 from frazil.pipeline.letters.letter import Letter
 from frazil.pipeline.letters.log import LetterLog, Queue
 from frazil.pipeline.letters.ranges import by_partition
@@ -65,7 +65,8 @@ def replay_all(
             try:
                 outcomes = replayed(name, several)
             except TerminalError as error:
-                outcomes = [Outcome(letter, "fails", str(error)) for letter in several]
+                verdict: Verdict = "never" if isinstance(error, NotReplayable) else "fails"
+                outcomes = [Outcome(letter, verdict, str(error)) for letter in several]
             closed = [outcome.letter.position for outcome in outcomes if outcome.closed]
             if closed and not dry_run:
                 log.close(queues, by_partition(closed), "replayed")

@@ -17,7 +17,7 @@ from frazil.connectors.breakers import Breakers
 from frazil.connectors.keys.maintenance import MaintenanceConfig
 from frazil.connectors.keys.sink_config import SinkConfig
 from frazil.connectors.positions import Changes
-from frazil.errors import ConfigError, NotComparable, UsageError
+from frazil.errors import NotComparable, NotReplayable, UsageError
 from frazil.pipeline.executor import Executor
 from frazil.pipeline.letters.letter import Letter
 from frazil.pipeline.offsets import Offsets, TopicPartition
@@ -37,9 +37,10 @@ if TYPE_CHECKING:
     from frazil.pipeline.letters.log import Queue
     from frazil.pipeline.task_spec import Bounds
 
-Verdict = Literal["stored", "present", "skipped", "waits", "fails"]
+Verdict = Literal["stored", "present", "skipped", "waits", "fails", "never"]
 """Verdict on a dead letter: stored now; in the table already; nothing to store (a transform leaves it out); its
-connector has not read past the record yet and may still store it itself; still refused. The first three close it."""
+connector has not read past the record yet and may still store it itself; still refused; of a connector that can store
+none after all. The first three close it."""
 
 WORDS: Mapping[Verdict, tuple[str, str]] = {
     "stored": ("stored", "would be stored"),
@@ -47,8 +48,13 @@ WORDS: Mapping[Verdict, tuple[str, str]] = {
     "skipped": ("left out by the connector", "would be left out by the connector"),
     "waits": ("open", "would stay open"),
     "fails": ("open", "would fail again"),
+    "never": ("open", "cannot be replayed"),
 }
 """Words for what became of a dead letter, and for what would become of it."""
+
+
+NO_REPLAY = "They stay open. Produce each correct record to its topic again, then `deadletters drop` them."
+"""Way out for dead letters that cannot be replayed."""
 
 
 @dataclass(frozen=True)
@@ -62,7 +68,7 @@ class Outcome:
     @property
     def closed(self) -> bool:
         """Whether the dead letter is closed."""
-        return self.verdict not in ("waits", "fails")
+        return self.verdict not in ("waits", "fails", "never")
 
 
 @dataclass(frozen=True)
@@ -287,10 +293,10 @@ class Sink(ABC):
     def replayer(self, queues: Sequence[Queue], *, dry_run: bool) -> Replayer:
         """Make what stores dead letters of the queues after all; with `dry_run` it only tells their outcomes.
 
-        Raises ConfigError where the sink cannot store them.
+        Asks no service. Raises NotReplayable where the sink cannot store them.
         """
-        raise ConfigError(
-            f"dead letters of {self.name} cannot be replayed, for it is no sink of tables; nothing was done"
+        raise NotReplayable(
+            f"dead letters of {self.name} cannot be replayed, for it is no sink of Iceberg tables. {NO_REPLAY}"
         )
 
     @property

@@ -10,10 +10,11 @@ from types import MappingProxyType
 from starlette.requests import Request
 
 from frazil.clients.kafka import topics as kafka_topics
+from frazil.connectors.connector import open_connector
 from frazil.connectors.iceberg.tools.describe import named_tables
 from frazil.console.links import connector_link
 from frazil.console.render import Page
-from frazil.errors import UsageError
+from frazil.errors import FrazilError, NotReplayable, UsageError
 from frazil.pipeline.letters.deadletter import Coordinates
 from frazil.pipeline.letters.letter import Letter, described
 from frazil.pipeline.letters.log import LetterLog
@@ -58,11 +59,13 @@ class Shown:
 
 @dataclass
 class Reason:
-    """Open dead letters of one connector and one reason; `remedy` is the command that lets the table take them."""
+    """Open dead letters of one connector and one reason; `remedy` is the command that lets the table take them, and
+    `never` says why they cannot be replayed, if they cannot."""
 
     connector: str
     text: str
     remedy: str = ""
+    never: str = ""
     positions: list[Coordinates] = field(default_factory=list)
     _newest: list[tuple[int, Coordinates, Shown]] = field(default_factory=list)
 
@@ -99,6 +102,9 @@ def page(view: WorkerView, request: Request) -> Page:
     log = LetterLog(cluster)
     queues = log.look(topics, newest=newest)
     found = reasons(log.letters(queues), _only_tables(view))
+    never = {name: _never(view, name) for name in {reason.connector for reason in found}}
+    for reason in found:
+        reason.never = never[reason.connector]
     older = sum(queue.older for queue in queues)
     return Page(
         "Dead letters",
@@ -119,6 +125,19 @@ def _only_tables(view: WorkerView) -> dict[str, str]:
     """Tables of the connectors that have one."""
     named = {info.name: named_tables(info.config) for info in view.herder.infos()}
     return {name: tables[0] for name, tables in named.items() if len(tables) == 1}
+
+
+def _never(view: WorkerView, name: str) -> str:
+    """Reason why dead letters of a connector cannot be replayed; empty where a replay tells more."""
+    try:
+        config = view.herder.completed(view.herder.info(name).config)
+        with open_connector(name, config, view.settings, view.settings.providers()).hiding() as sink:
+            sink.replayer([], dry_run=True)
+    except NotReplayable as error:
+        return str(error)
+    except FrazilError:
+        return ""
+    return ""
 
 
 def reasons(letters: Iterable[Letter], tables: Mapping[str, str] = MappingProxyType({})) -> list[Reason]:

@@ -15,15 +15,19 @@ from pyiceberg.types import IntegerType, LongType, NestedField
 from typer.testing import CliRunner, Result
 
 from frazil.cli.main import app
+from frazil.cli.ui import letter_view
+from frazil.cli.ui.output import Output
 from frazil.clients.catalog import connect
 from frazil.clients.connect import ConnectClient
 from frazil.clients.kafka import topics as kafka_topics
 from frazil.clients.kafka.produce import RecordProducer
 from frazil.connectors.iceberg.table.commit import Commit, TableBranch
 from frazil.connectors.positions import KafkaIdentity
+from frazil.connectors.sink import Outcome
 from frazil.environment.settings import Settings
 from frazil.errors import NotFound, ServiceUnavailable, UsageError
 from frazil.pipeline.letters.deadletter import DeadLetter, DeadLetterQueue
+from frazil.pipeline.letters.letter import Letter
 from frazil.stack.local import LocalStack
 from tests.clients.registry.server import served
 from tests.rest_worker import rest_worker
@@ -245,6 +249,15 @@ def test_replay_with_the_configuration_from_a_file(
     done = run("replay", "--config", str(file))
     assert (done.exit_code, done.stdout.splitlines()[-1]) == (0, "1 stored.")
     assert run("replay", "--config", str(file), "-o", "json").stdout == "[]\n"
+
+
+def test_why_a_connector_replays_nothing_is_told_once(capsys: pytest.CaptureFixture[str]) -> None:
+    letters = [Letter("t-dlq", 0, offset, 0, None, b"{}") for offset in range(2)]
+    outcomes = [Outcome(letter, "never", "they cannot be replayed") for letter in letters]
+    assert not letter_view.print_outcomes(outcomes, lambda step: None, Output.TABLE, dry_run=True)
+    assert capsys.readouterr().out == "they cannot be replayed\n2 cannot be replayed. Nothing was changed.\n"
+    letter_view.print_outcomes(outcomes[:1], lambda step: None, Output.TABLE, dry_run=False)
+    assert capsys.readouterr().out == "they cannot be replayed\n1 stays open.\n"
 
 
 @pytest.mark.parametrize(

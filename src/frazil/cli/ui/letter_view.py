@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from frazil.connectors.sink import Outcome
 
 _ALIKE = 3
+_OPEN = ("waits", "fails", "never")
 _SHOWN = 16_384
 """Bytes of a key, header or value that are shown to people."""
 
@@ -202,13 +203,15 @@ def print_letter(letter: Letter, is_open: bool, output: Output, read: Mapping[st
 def print_outcomes(outcomes: Iterable[Outcome], say: Callable[[str], None], output: Output, *, dry_run: bool) -> bool:
     """Tell what became of each; returns whether all are closed, or would be.
 
-    A table shows those that stay open, with `dry_run` all of them; of many with one reason in a row the first ones.
+    A table shows those that stay open, with `dry_run` all of them; of many with one reason in a row the first ones, and
+    of those that cannot be replayed the reason once.
     """
     from frazil.connectors.sink import WORDS
 
     counts: Counter[str] = Counter()
     printed = 0
     last, alike = ("", ""), 0
+    never: set[str] = set()
 
     def tell_alike() -> None:
         if alike > _ALIKE:
@@ -223,6 +226,10 @@ def print_outcomes(outcomes: Iterable[Outcome], say: Callable[[str], None], outp
             before = "- " if output is Output.YAML else (",\n " if printed else "[\n ")
             typer.echo(before + json_text(line), nl=output is Output.YAML)
             printed += 1
+        elif outcome.verdict == "never":
+            if reason not in never:
+                typer.echo(printable(reason))
+            never.add(reason)
         elif dry_run or not outcome.closed:
             topic, partition, offset = outcome.letter.position
             if not reason or (topic, reason) != last:
@@ -237,7 +244,7 @@ def print_outcomes(outcomes: Iterable[Outcome], say: Callable[[str], None], outp
     elif output is Output.TABLE:
         tell_alike()
         typer.echo(_sum(counts, dry_run=dry_run))
-    return not (counts["waits"] or counts["fails"])
+    return not any(counts[verdict] for verdict in _OPEN)
 
 
 def print_dropped(groups: Groups, dropped: int, output: Output) -> None:
@@ -285,8 +292,8 @@ def _sum(counts: Counter[str], *, dry_run: bool) -> str:
     parts = [f"{counts[verdict]:,} {WORDS[verdict][dry_run]}" for verdict in WORDS if counts[verdict]]
     if not dry_run:
         parts = [f"{counts[v]:,} {WORDS[v][0]}" for v in ("stored", "present", "skipped") if counts[v]]
-        if counts["waits"] + counts["fails"]:
-            parts.append(f"{counts['waits'] + counts['fails']:,} stay open")
+        if still := sum(counts[verdict] for verdict in _OPEN):
+            parts.append(f"{still:,} {'stays' if still == 1 else 'stay'} open")
     return ", ".join(parts) + (". Nothing was changed." if dry_run else ".")
 
 

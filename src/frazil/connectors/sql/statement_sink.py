@@ -16,7 +16,7 @@ from frazil.connectors.checks.result import RangeCheck
 from frazil.connectors.kept_keys import FOUND_COLUMNS
 from frazil.connectors.plan import Plan
 from frazil.connectors.sample import Sample
-from frazil.connectors.sink import Concern, Replayer, Sink
+from frazil.connectors.sink import NO_REPLAY, Concern, Replayer, Sink
 from frazil.connectors.source import task_source, topics_of
 from frazil.connectors.sql.columns import spark_columns
 from frazil.connectors.sql.config import StatementConfig
@@ -30,7 +30,7 @@ from frazil.connectors.sql.statement import METADATA
 from frazil.connectors.typed_records import TypedRecords
 from frazil.environment.bootstrap import Bootstrap
 from frazil.environment.settings import Settings
-from frazil.errors import ConfigError, FrazilError, NotComparable, NotFound, UsageError
+from frazil.errors import FrazilError, NotComparable, NotFound, NotReplayable, UsageError
 from frazil.pipeline.executor import Executor
 from frazil.pipeline.letters.log import Queue
 from frazil.pipeline.source import divided
@@ -161,7 +161,7 @@ class StatementSink(Sink):
         )
 
     def replayer(self, queues: Sequence[Queue], *, dry_run: bool) -> Replayer:
-        raise ConfigError(
+        raise NotReplayable(
             f"dead letters of {self.name} cannot be replayed: its statement, or a table that it joins, may have "
-            "changed since. They stay open. Produce each correct record to its topic again, then drop them."
+            f"changed since. {NO_REPLAY}"
         )

@@ -9,9 +9,11 @@ import uuid
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from itertools import groupby
 
 import numpy as np
+from pyiceberg.catalog import Catalog
 from pyiceberg.schema import Schema
 from pyiceberg.table import Table
 
@@ -27,8 +29,8 @@ from frazil.connectors.iceberg.table.writers import abandon, file_writer
 from frazil.connectors.iceberg.tools import replayed
 from frazil.connectors.iceberg.tools.replayed import DEADLETTERS
 from frazil.connectors.iceberg.tools.trial import KeptRows, decode_of, table_branch
-from frazil.connectors.sink import Outcome, Verdict
-from frazil.errors import CommitConflict, CommitStateUnknown, ConfigError, NotFound, ServiceUnavailable
+from frazil.connectors.sink import NO_REPLAY, Outcome, Verdict
+from frazil.errors import CommitConflict, CommitStateUnknown, NotFound, NotReplayable, ServiceUnavailable
 from frazil.pipeline.letters.deadletter import Coordinates
 from frazil.pipeline.letters.letter import Letter, described
 from frazil.pipeline.letters.log import Queue
@@ -52,28 +54,28 @@ class TableReplayer:
     def __init__(
         self, config: IcebergSinkConfig, bootstrap: str, queues: Sequence[Queue], *, dry_run: bool = False
     ) -> None:
-        """Raises ServiceUnavailable or ConfigError when the catalog cannot be reached.
-
-        ConfigError also for a connector whose records change rows: a later change of the same row may be in the table.
-        """
+        """Raises NotReplayable for a connector whose records change rows: a later change of the same row may be in the
+        table."""
         if config.row_changes is not None:
-            raise ConfigError(
+            raise NotReplayable(
                 f"dead letters of {config.name} cannot be replayed: its records change rows, and a later change of the "
-                "same row may be in the table by now. They stay open. Produce each correct record to its topic again, "
-                "then drop them."
+                f"same row may be in the table by now. {NO_REPLAY}"
             )
         self._config = config
         self._bootstrap = bootstrap
         self._queues = queues
         self._dry_run = dry_run
-        self._catalog = catalogs.connect(config.catalog_properties, config.catalog_name)
         self._settled: defaultdict[str, set[Coordinates]] = defaultdict(set)
         self._group: kafka_offsets.Offsets = {}
+
+    @cached_property
+    def _catalog(self) -> Catalog:
+        return catalogs.connect(self._config.catalog_properties, self._config.catalog_name)
 
     def replay(self, letters: Sequence[Letter]) -> list[Outcome]:
         """Store a chunk of dead letters, with one commit for each table; the caller then writes the markers.
 
-        Raises NotFound when a table is gone, ConfigError when it cannot be written, and CommitConflict,
+        Raises NotFound when a table is gone, ConfigError when it or the catalog refuses, and CommitConflict,
         ServiceUnavailable or CommitStateUnknown after which the same call may be repeated.
         """
         found: dict[Coordinates, list[Outcome]] = {letter.position: [] for letter in letters}
