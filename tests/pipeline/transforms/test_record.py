@@ -2,7 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from frazil.pipeline.convert.strict import StageError
+from frazil.pipeline.convert.strict import StageError, UnreadableValue, parse_object
+from frazil.pipeline.transforms.record import open_value
 from tests.pipeline.transforms.chains import ICEBERG, after
 
 BIG = b'{"a":0.12345678901234567890123,"b":123456789012345678901234567890,"c":{"d":1.50,"e":[1e2, 2]},"f":"\\u00e9"}'
@@ -38,3 +39,13 @@ def test_only_objects_have_fields(step: tuple[str, dict[str, str]], value: bytes
         after(step, value)
     assert error.value.origin[0] == "TRANSFORMATION"
     assert error.value.origin[1].endswith(step[0].rpartition(".")[2])
+
+
+@pytest.mark.parametrize("text", [b"nope", b"garbage{", b"this is no JSON", b"", b"  ", b'{"a":nope}', b'"\\ud800"'])
+def test_what_is_no_json_is_told_alike_wherever_it_is_read(text: bytes) -> None:
+    reasons = []
+    for read in (open_value, parse_object):
+        with pytest.raises(UnreadableValue) as raised:
+            read(text)
+        reasons.append(str(raised.value))
+    assert reasons[0] == reasons[1]

@@ -322,8 +322,8 @@ def bad_record_message(bad: Sequence[DeadLetter], connector: str) -> str:
         first.setdefault((letter.topic, letter.partition), letter)
     shown = "; ".join(str(letter) for letter in first.values())
     return (
-        f"a record cannot be stored: {shown}. Everything before it is in the table. Set errors.tolerance=all for "
-        f"{connector}: such records go to a dead-letter topic then, and the records behind them are stored. Or correct "
-        "the producer and create the connector again under a new name, with consumer.override.auto.offset.reset=latest "
-        "to leave out what the topic has now."
+        f"a record cannot be stored: {shown}. The rows of the records before it are in the table. Set "
+        f"errors.tolerance=all for {connector}: such records go to a dead-letter topic then, and the records behind "
+        "them are stored. Or correct the producer and create the connector again under a new name, with "
+        "consumer.override.auto.offset.reset=latest to leave out what the topic has now."
     )

@@ -118,9 +118,14 @@ def parse_object(value: bytes) -> dict[str, Raw]:
     except msgspec.ValidationError:
         raise ConversionError("", f"the value is not an object but {scalars.kind_of(value.strip())}") from None
     except msgspec.DecodeError as error:
-        if not value.strip():
-            raise UnreadableValue("the value is empty") from None
-        raise UnreadableValue(f"the value is not JSON: {_half_of_a_pair(value, str(error)) or error}") from None
+        raise not_json(value, error) from None
+
+
+def not_json(value: bytes, error: msgspec.DecodeError) -> UnreadableValue:
+    """The reason why a value is refused that is no JSON."""
+    if not value.strip():
+        return UnreadableValue("the value is empty")
+    return UnreadableValue(f"the value is not JSON: {_half_of_a_pair(value, str(error)) or error}")
 
 
 def _half_of_a_pair(value: bytes, reason: str) -> str | None:

@@ -14,7 +14,7 @@ import msgspec
 
 from frazil.declare.converters import STRING_CONVERTER
 from frazil.pipeline.convert import scalars
-from frazil.pipeline.convert.strict import UnreadableValue, parse_object
+from frazil.pipeline.convert.strict import UnreadableValue, not_json, parse_object
 from frazil.pipeline.types import Map, Struct, Type, Typed
 
 Raw = msgspec.Raw
@@ -150,14 +150,14 @@ def open_value(text: bytes) -> Json | None:
         return parse_object(text)  # type: ignore[return-value]
     try:
         text.decode()
+        msgspec.json.decode(text)  # before the other, which tells other places of what is wrong
         raw = _any(text)
-        msgspec.json.decode(text)
     except UnicodeDecodeError as error:
         raise UnreadableValue(f"the value is not UTF-8 (byte {error.start})") from None
     except RecursionError:
         raise UnreadableValue("the value is nested too deeply") from None
     except msgspec.DecodeError as error:
-        raise UnreadableValue(f"the value is not JSON: {error}" if first else "the value is empty") from None
+        raise not_json(text, error) from None
     return None if first == b"n" else Raw(bytes(raw).strip(_BLANKS))
 
 
