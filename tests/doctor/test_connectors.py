@@ -22,6 +22,7 @@ from frazil.doctor.parts import catalog, kafka
 from frazil.environment.settings import Settings
 from frazil.stack.local import LocalStack
 from frazil.stack.ports import unused
+from tests.acceptance.objects import BUCKET, ObjectPipe
 from tests.connectors.samples import MINIMAL_S3_SINK, MINIMAL_SINK
 
 pytestmark = pytest.mark.stack
@@ -130,6 +131,24 @@ def test_object_sinks_are_asked_for_their_bucket(settings: Settings, examined: C
     place = {"store.url": settings.s3_endpoint, "s3.bucket.name": "no-such-bucket", "topics": "objects.t"}
     found = examined({**keys, **place, "name": "objects"})
     assert found[0].level == "problem" and "no-such-bucket" in found[0].what, found
+
+
+def test_records_that_have_waited_long_for_others_are_told(
+    settings: Settings, examined: Callable[..., list[Finding]]
+) -> None:
+    servers = settings.bootstrap_servers
+    ensure_topics(servers, {"few.t": (1, {})})
+    with RecordProducer(servers) as producer:
+        producer.send("few.t", [Outgoing(b"{}", timestamp=int(time.time() * 1000) - 700_000)], 1)
+    set_group_offsets(servers, "connect-few", {("few.t", 0): 0})
+    ObjectPipe(settings, "few").create()
+    store = {"store.url": settings.s3_endpoint, "s3.bucket.name": BUCKET, "topics": "few.t", "name": "few"}
+    keys = {"aws.access.key.id": settings.access_key, "aws.secret.access.key": settings.secret_key}
+    config = {**MINIMAL_S3_SINK, **store, **keys, "flush.size": "100"}
+    [found] = examined(config)
+    assert (found.level, found.what.startswith("1 record waits in open objects until")) == ("warning", True)
+    assert "set rotate.schedule.interval.ms" in found.cure
+    assert [one.level for one in examined(config, "PAUSED")] == ["ok"]
 
 
 def test_kafka_and_catalog_answer(settings: Settings) -> None:

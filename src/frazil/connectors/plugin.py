@@ -28,7 +28,8 @@ class ConnectorPlugin:
     gives keys that are found when a connector is created, and kept with it; it gets what `open` gets. `asks_store`
     tells whether only the store knows that a configuration can run. `read_again` tells what becomes of stored records
     that are read once more. `holds_position`: what it stores tells how far it is, so that a new consumer group does not
-    make it begin anew. `aliases` are names beside the simple one.
+    make it begin anew. `gathers` tells how many records of a partition are stored together where no clock stores them
+    before. `aliases` are names beside the simple one.
     """
 
     class_name: str
@@ -42,6 +43,7 @@ class ConnectorPlugin:
     asks_store: Callable[[Mapping[str, str]], bool] = lambda config: False
     read_again: Callable[[Mapping[str, str]], str] = lambda config: STORED_AGAIN
     holds_position: bool = False
+    gathers: Callable[[Mapping[str, str]], int] = lambda config: 0
     aliases: tuple[str, ...] = ()
 
     @property

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
+from frazil.connectors.gathering import gathering
 from frazil.text.amounts import counted
 
 if TYPE_CHECKING:
@@ -13,8 +14,11 @@ if TYPE_CHECKING:
     from prometheus_client.samples import Sample
 
 
-def progress(metrics: Sequence[Metric], connector: str) -> list[tuple[str, str]]:
-    """Facts about lag and newest records of a connector; none where it runs on another worker."""
+def progress(metrics: Sequence[Metric], connector: str, config: Mapping[str, str]) -> list[tuple[str, str]]:
+    """Facts about lag and newest records of a connector; none where it runs on another worker.
+
+    `config` is that of a connector that runs, else empty: it tells what records wait for.
+    """
 
     def samples(name: str) -> Iterator[Sample]:
         found = (sample for metric in metrics if metric.name == name for sample in metric.samples)
@@ -24,6 +28,8 @@ def progress(metrics: Sequence[Metric], connector: str) -> list[tuple[str, str]]
     if lags := [sample.value for sample in samples("frazil_consumer_lag_records")]:
         waits = max((sample.value for sample in samples("frazil_consumer_lag_seconds")), default=0.0)
         facts.append(("Lag", counted(int(sum(lags)), "record") + (f", the first for {waits:,.0f} s" if waits else "")))
+    if reason := gathering(config, [int(lag) for lag in lags]):
+        facts.append(("Waiting", reason))
     for sample in samples("frazil_newest_record_timestamp_seconds"):
         at = datetime.fromtimestamp(sample.value, UTC)
         facts.append(("Newest record", f"{sample.labels['table']}: {at:%Y-%m-%d %H:%M:%S} UTC"))

@@ -14,6 +14,7 @@ from frazil.clients.kafka.ranges import read_ranges
 from frazil.clients.registry.client import RegistryClient
 from frazil.clients.registry.schema import SchemaId
 from frazil.connectors.connector import Connector, Standing, open_connector
+from frazil.connectors.gathering import gathering
 from frazil.connectors.keys.sink_config import part_envelope
 from frazil.connectors.registry import connector_of, parsed_with
 from frazil.doctor.finding import Finding, Look
@@ -24,6 +25,8 @@ from frazil.pipeline.schemas.converter import RegistryConverter
 from frazil.pipeline.schemas.wire import Part
 
 _HOUR_MS = 3_600_000
+_LONG_MS = 600_000
+"""Records that wait longer for others of their partition are told."""
 _SHARE = 4
 """With less than a quarter of the retention left it is time to say so."""
 _SHORT_S = 10.0
@@ -107,7 +110,8 @@ def _topics(part: str, look: Look, opened: Connector, standing: Standing) -> Ite
     writes = {letters: "WRITE"} if letters in existing else {}
     yield from _rights(part, standing, dict.fromkeys(there, "READ") | writes)
     kafka_groups.group_offsets(standing.cluster, standing.group, [(topic, 0) for topic in there])
-    yield from _retention(part, standing, there)
+    running = look.connectors[opened.name]["status"]["connector"]["state"] == "RUNNING"
+    yield from _unread(part, opened.resolved.config if running else {}, standing, there)
 
 
 def _rights(part: str, standing: Standing, wanted: Mapping[str, str]) -> Iterator[Finding]:
@@ -124,8 +128,11 @@ def _rights(part: str, standing: Standing, wanted: Mapping[str, str]) -> Iterato
             )
 
 
-def _retention(part: str, standing: Standing, topics: Sequence[str]) -> Iterator[Finding]:
-    """Whether Kafka has deleted, or will soon, what was not read."""
+def _unread(part: str, config: Mapping[str, str], standing: Standing, topics: Sequence[str]) -> Iterator[Finding]:
+    """Whether Kafka has deleted, or will soon, what was not read, and whether records wait for others.
+
+    `config` is that of a connector that runs, else empty.
+    """
     begin, end = (read(standing.cluster, topics) for read in (kafka_offsets.begin_offsets, kafka_offsets.end_offsets))
     reached = kafka_groups.group_offsets(standing.cluster, standing.group, end)
     for (topic, number), position in sorted(reached.items()):
@@ -140,7 +147,12 @@ def _retention(part: str, standing: Standing, topics: Sequence[str]) -> Iterator
             )
     behind = {key: offset for key, offset in reached.items() if begin[key] <= offset < end[key]}
     settings = {topic: kafka_topics.topic_settings(standing.cluster, topic) for topic in {key[0] for key in behind}}
-    for key, age in _ages(standing, behind, end).items():
+    ages = _ages(standing, behind, end)
+    waiting = gathering(config, [end[key] - offset for key, offset in behind.items()])
+    if waiting and max(ages.values(), default=0) > _LONG_MS:
+        cure = "set rotate.schedule.interval.ms, if the records are missed"
+        yield Finding(part, "warning", waiting, "nobody finds them in the store until then", cure)
+    for key, age in ages.items():
         kept = settings[key[0]]
         limit = int(kept.get("retention.ms", "-1"))
         if limit < 0 or "delete" not in kept.get("cleanup.policy", "delete"):

@@ -143,7 +143,8 @@ def _describe(entry: dict[str, Any], metrics: Sequence[Metric]) -> None:
     status = entry["status"]
     name = entry["name"]
     captures = captured(metrics, entry["config"].get("topic.prefix", ""))
-    facts = [*captures, *progress(metrics, name), *kept(metrics, name)]
+    running = entry["config"] if status["connector"]["state"] == "RUNNING" else {}
+    facts = [*captures, *progress(metrics, name, running), *kept(metrics, name)]
     topics = entry["topics"]
     show_table(
         ("connector", name),

@@ -161,8 +161,10 @@ def until_stored(
     Raises as `until_state`, UsageError for a source, and TerminalError for one that is paused or stopped.
     """
     from frazil.connectors.connector import Standing
+    from frazil.connectors.gathering import gathering
 
-    standing = Standing.of(name, client.config(name), settings.bootstrap_servers, settings.providers())
+    config = client.config(name)
+    standing = Standing.of(name, config, settings.bootstrap_servers, settings.providers())
     if not (standing.topics or standing.pattern):
         raise UsageError(f"it reads no topics of Kafka: a source can be waited for with --for {Goal.RUNNING}")
     begun = standing.behind()
@@ -180,7 +182,7 @@ def until_stored(
         if left and state in (Goal.PAUSED, Goal.STOPPED):
             raise TerminalError(f"it is {state}, with {counted(sum(left.values()), 'record')} to store; `resume` it")
         stands = f"{counted(sum(left.values()), 'record')} behind" if left else begins[0]
-        _check_time(name, deadline, stands, f"{wanted.value} yet")
+        _check_time(name, deadline, stands, f"{wanted.value} yet", gathering(config, left.values()))
         time.sleep(_POLL_S)
         left = _left(ends, standing.behind())
 
@@ -197,9 +199,10 @@ def _check_failure(status: dict[str, Any]) -> None:
         raise TerminalError(f"it is {FAILED}: {failure}")
 
 
-def _check_time(name: str, deadline: float, now: str, wanted: str) -> None:
+def _check_time(name: str, deadline: float, now: str, wanted: str, reason: str = "") -> None:
     if time.monotonic() >= deadline:
-        raise ServiceUnavailable(f"it is {now}, and not {wanted}; `describe connector {name}` says more")
+        more = reason or f"`describe connector {name}` says more"
+        raise ServiceUnavailable(f"it is {now}, and not {wanted}; {more}")
 
 
 def _reached(status: dict[str, Any], wanted: Goal) -> bool:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from frazil.connectors.iceberg.config.row_changes import changes_unnamed_rows
 from frazil.connectors.iceberg.plugin import read_again, with_catalog
+from frazil.connectors.objects.plugin import gathered
 from frazil.connectors.plugin import STORED_AGAIN, ConnectorPlugin
 from frazil.connectors.sql.topic_config import to_objects, to_topic
 from frazil.declare.definition import ConfigDef, Parsed
@@ -71,6 +72,7 @@ PLUGINS = (
         asks_store=lambda config: _to_table(config) and changes_unnamed_rows(_parse(config)),
         read_again=lambda config: read_again(config) if _to_table(config) else STORED_AGAIN,
         holds_position=True,
+        gathers=lambda config: gathered(_parse(config)) if to_objects(config) else 0,
         aliases=("SqlSink",),
     ),
 )
