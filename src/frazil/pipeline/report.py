@@ -13,12 +13,13 @@ _PLACES_NAMED = 3
 
 @dataclass(frozen=True)
 class BatchReport:
-    """Counts of one committed batch. `read == stored + dead_letters + skipped` always holds.
+    """Counts of one committed batch. `read == stored + dead_letters + skipped` holds, but for rows of statements.
 
     `write_s` is the time that the slowest task spent storing files, `commit_s` that of the commits, both in seconds;
     `object_s` is what each object of an object sink took.
     `invalid` of the dead letters are not valid by a JSON Schema; `validation_s` is how long the slowest task checked
     records by it, in seconds, None where there is none.
+    `stored` of a statement are rows, of which a record has several or none; else they are records.
     A record counts once for each table that it goes to, and once when it goes to none. `skipped` are tombstones,
     records that a transformation dropped, and those that no table is for; `skipped_by_reason` tells them apart.
     `newest` are Kafka's times, in epoch ms, of the newest records by table, of object sinks by topic.
@@ -70,7 +71,7 @@ class BatchReport:
 
 @dataclass(frozen=True)
 class Totals:
-    """Sums over batches: `read == stored + dead_letters + skipped`. Times are in seconds."""
+    """Sums over batches, as `BatchReport` has them. Times are in seconds."""
 
     batches: int = 0
     read: int = 0

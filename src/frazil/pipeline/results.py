@@ -40,14 +40,15 @@ class State:
 class TableResult:
     """Result for the records that one table was to have, or for those that no table was to have.
 
-    `read == stored.total() + len(dead) + skipped.total()`, unless `overflow`: then the batch must be divided and read
-    again. `unknown` and `absent` are what the table lacks for records, `seen` says for how many (see `Decoded`); with
-    any of them there are no files. `doubtful`: some of these records may not fit the columns that they lack. `wanted`
-    are rows of the table as they were, without which there are no files either. `changes` is what the driver has to
-    know about changes of rows; `reached` are positions in the source's log, `anew` tells of a snapshot behind others,
-    `key_fields` are the names of the fields of record keys. `truncates` are the offsets of records that empty the
-    table, of one partition. `again`: the rows were computed with records that are refused by now, and have to be
-    computed again. `state` is that of a statement behind the records.
+    `read == stored.total() + len(dead) + skipped.total()`, unless `overflow`: then the batch must be divided and
+    read again. Of a statement the rows are stored, and the records are read. `unknown` and `absent` are what the
+    table lacks for records, `seen` says for how many (see `Decoded`); with any of them there are no files.
+    `doubtful`: some of these records may not fit the columns that they lack. `wanted` are rows of the table as they
+    were, without which there are no files either. `changes` is what the driver has to know about changes of rows;
+    `reached` are positions in the source's log, `anew` tells of a snapshot behind others, `key_fields` are the
+    names of the fields of record keys. `truncates` are the offsets of records that empty the table, of one
+    partition. `again`: the rows were computed with records that are refused by now, and have to be computed again.
+    `state` is that of a statement behind the records.
     `write_s` is the time in seconds that went into storing files.
     """
 

@@ -55,7 +55,7 @@ def test_the_rows_of_a_record_go_to_one_object_and_the_position_behind_it(
     assert found == {"t+0+0000000001.json": [10, 20, 21], "t+0+0000000003.json": [30, 31, 32]}
     assert driver.task.position == {("t", 0): 4, ("t", 1): 0}, "record 4 gives an object once it is full"
     (report,) = driver.reports
-    assert (report.stored, report.skipped_by_reason) == (6, {"statement": 1})
+    assert (report.read, report.stored, report.skipped_by_reason) == (4, 6, {"statement": 1})
     broker.send("t", [record(5, items=[]), record(6, items=[60, 61, 62])])
     driver.drain()
     assert driver.task.position == {("t", 0): 7, ("t", 1): 0}
@@ -76,7 +76,8 @@ def test_records_that_the_statement_or_a_column_refuses_are_dead_letters_as_they
     stored = [row["id"] for rows in driver.rows().values() for row in rows]
     assert stored == [n for n in [*range(6), 6, 9] for _ in range(2)]
     report = driver.reports[-1]
-    assert (report.stored, report.dead_letters, report.skipped_by_reason) == (16, 2, {"statement": 1})
+    counts = report.read, report.stored, report.dead_letters, report.skipped_by_reason
+    assert counts == (11, 16, 2, {"statement": 1})
 
 
 @pytest.mark.parametrize("refused", [b"no json", record(7, items=[7])])

@@ -92,7 +92,7 @@ def pipe(stack: LocalStack, spark: SparkSession) -> Pipe:
 def test_each_row_is_a_record_with_its_key_and_the_time_of_its_record(pipe: Pipe) -> None:
     pipe.send({"id": 1, "items": ["a", "b"]}, {"id": 2, "items": []}, {"id": 4, "items": ["c"]})
     told = pipe.drain()
-    assert (told.read, told.stored, told.skipped, told.dead_letters) == (4, 3, 1, 0)
+    assert (told.read, told.stored, told.skipped, told.dead_letters) == (3, 3, 1, 0)
     assert sorted(pipe.stored(), key=lambda row: (row[1]["id"], row[1]["item"])) == [
         ({"id": 1}, {"id": 1, "item": "a", "part": 10.0}, NOW),
         ({"id": 1}, {"id": 1, "item": "b", "part": 10.0}, NOW),

@@ -27,14 +27,15 @@ class StoredObject:
 class PartitionResult:
     """Result of a run over the records of one Kafka partition.
 
-    `position` is the next offset to read: everything below it is stored, a dead letter or a counted skip, and counted
-    here; records from it on are read again. `letters` are all dead letters that were found, also beyond the position;
-    `invalid` of those below it are not valid by a schema. `refused` are offsets that no file can take, with the reason,
-    and `unknown` fields that the table has no column for: the partition was read up to there, and is to be read again.
-    `bad` ends the connector. `overflow`: there are more dead letters than one task may hand over. `open_count` records
-    are in open objects, whose first record has the time `open_since` in epoch ms; `newest` is Kafka's time of the
-    newest record that is stored. `validation_s` is the time in seconds that the JSON Schema took, also of records
-    beyond the position.
+    `position` is the next offset to read: everything below it is stored, a dead letter or a counted skip, and
+    counted here; records from it on are read again. `letters` are all dead letters that were found, also beyond the
+    position; `invalid` of those below it are not valid by a schema. `refused` are offsets that no file can take,
+    with the reason, and `unknown` fields that the table has no column for: the partition was read up to there, and
+    is to be read again. `bad` ends the connector. `overflow`: there are more dead letters than one task may hand
+    over. `open_count` records are in open objects, whose first record has the time `open_since` in epoch ms;
+    `newest` is Kafka's time of the newest record that is stored. `surplus` rows of a statement are not the first of
+    their record. `validation_s` is the time in seconds that the JSON Schema took, also of records beyond the
+    position.
     """
 
     position: int
@@ -51,12 +52,13 @@ class PartitionResult:
     open_count: int = 0
     open_since: int = 0
     newest: int = 0
+    surplus: int = 0
     validation_s: float = 0.0
 
     @property
     def read(self) -> int:
         """Records below the position."""
-        return self.stored.total() + self.skipped.total() + self.dead.total()
+        return self.stored.total() - self.surplus + self.skipped.total() + self.dead.total()
 
 
 @dataclass

@@ -231,7 +231,7 @@ class ObjectSinkTask(SinkTask):
     def _left_out(self, key: TopicPartition, part: PartitionResult) -> float:
         """The part of the records that went to no object, as the run before found it where this one completed none."""
         if part.read:
-            return 1 - part.stored.total() / part.read
+            return max(1 - part.stored.total() / part.read, 0.0)
         return self._seen[key].left_out if key in self._seen else 0.0
 
     def _note(self, key: TopicPartition, before: int, part: PartitionResult, seen: Seen) -> None:

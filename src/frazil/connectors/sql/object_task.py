@@ -136,8 +136,10 @@ class SqlObjectTask(ObjectSinkTask):
         gone = {letter.offset for letter in dead} | {at for *of, at in rule.written if (*of,) == key}
         below = read[read < part.position]
         lost = int(np.isin(below, list(gone)).sum()) if rule.tolerant else 0
+        with_rows = int((gave < part.position).sum())
+        part.surplus = part.stored.total() + part.dead.total() - with_rows
         part.dead[key[0]] += lost
-        part.skipped["statement"] += len(below) - lost - int((gave < part.position).sum())
+        part.skipped["statement"] += len(below) - lost - with_rows
 
     def _originals(self, key: TopicPartition, letters: Sequence[DeadLetter]) -> list[DeadLetter]:
         """Dead letters of rows as those of the records that they are from."""

@@ -123,7 +123,7 @@ class StatementRuns:
             return TaskResult({table: TableResult(files=own.files, again=True)})
         given = sum(each.given for each in scanned)
         gave = sum(map(len, offsets_of(part for _, records in written for part in records.items()).values()))
-        own.read += given - gave
+        own.read = given  # not the rows, of which a record may have several
         own.skipped["statement"] += given - gave
         for each in scanned:
             own.add(each.result)

@@ -162,13 +162,12 @@ class SqlTopicTask(SinkTask):
         own = TableResult()
         for each in scanned:
             own.add(each.result)
-        nothing = sum(each.given for each in scanned) - gave
-        own.skipped["statement"] += nothing
+        own.skipped["statement"] += sum(each.given for each in scanned) - gave
         dead = len(own.dead) if self._letters.tolerant else 0
         skipped = own.skipped.total()
         return BatchReport(
             self._config.name,
-            len(records) + dead + skipped,
+            gave + dead + skipped,
             len(records),
             dead,
             skipped,

@@ -121,7 +121,7 @@ def result_of_none(table: str, scanned: Sequence[Scanned], written: Sequence[Tas
             f"{own.dead[0].path}: {own.dead[0].reason}. Nothing of the batch was stored. Correct the statement or the "
             "table, then restart the connector"
         )
-    own.next_offsets, own.last_timestamps = {}, {}
+    own.read, own.next_offsets, own.last_timestamps = 0, {}, {}
     for each in scanned:
         own.add(each.result)
         own.read += each.given
