@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from hashlib import blake2b
+from textwrap import shorten
 from typing import Any
 
 from starlette.requests import Request
@@ -192,7 +193,7 @@ def problems_of(view: WorkerView, found: Sequence[Row]) -> list[Problem]:
     """Find what is wrong, the worst first."""
     problems = [Problem("", text, f"Look at connector {name}.") for name, text in view.herder.problems().items()]
     for row in found:
-        first = row.trace.partition("\n")[0][:_SHOWN]
+        first = shorten(row.trace.partition("\n")[0], _SHOWN, placeholder=" …")
         if row.state == "FAILED":
             problems.append(Problem(row.name, first or "It has failed.", "Correct the cause, then restart it."))
         elif row.state == "RESTARTING":

@@ -11,6 +11,7 @@ from starlette.requests import Request
 
 from frazil.clients.catalog import catalog_errors, connect
 from frazil.connectors.iceberg.table.discover import all_tables
+from frazil.connectors.iceberg.table.schema import type_text
 from frazil.connectors.iceberg.tools.describe import (
     committers,
     named_tables,
@@ -80,7 +81,7 @@ def page(view: WorkerView, request: Request) -> Page:
         {
             "name": identifier,
             "columns": [
-                (field.field_id, field.name, str(field.field_type), field.required, field.doc or "")
+                (field.field_id, field.name, type_text(field.field_type), field.required, field.doc or "")
                 for field in table.schema().fields
             ],
             "partitions": partition_terms(table),

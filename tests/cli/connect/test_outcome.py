@@ -15,15 +15,16 @@ REASON = "table db.t does not exist"
 TOLD = f"frazil: bad is FAILED: frazil.errors.TerminalError: {REASON}. Correct that, then `restart connector bad`\n"
 
 
+def fail_bad(name: str) -> None:
+    if name == "bad":
+        raise TerminalError(f"{REASON}.")
+
+
 @pytest.fixture
 def files(program: Program, tmp_path: Path) -> str:
     """A folder with the connectors `good` and `bad`, of which the worker cannot start one."""
 
-    def before_start(name: str) -> None:
-        if name == "bad":
-            raise TerminalError(f"{REASON}.")
-
-    program.factory.before_start = before_start
+    program.factory.before_start = fail_bad
     folder = tmp_path / "connectors"
     folder.mkdir()
     for name in ("good", "bad"):
@@ -35,7 +36,16 @@ def test_a_connector_that_has_failed_is_told_each_time_that_it_is_applied(progra
     told = program.run("apply", "-f", files)
     assert told == (1, "bad: created\ngood: created\n2 created; 1 of them FAILED\n", TOLD)
     told = program.run("apply", "-f", files)
-    assert told == (1, "bad: unchanged\ngood: unchanged\n2 unchanged; 1 of them FAILED\n", TOLD)
+    assert told == (
+        1,
+        "bad: restarted, as it was FAILED\ngood: unchanged\n1 restarted, 1 unchanged; 1 of them FAILED\n",
+        TOLD,
+    )
+    program.factory.before_start = lambda name: None
+    told = program.run("apply", "-f", files)
+    assert told == (0, "bad: restarted, as it was FAILED\ngood: unchanged\n1 restarted, 1 unchanged\n", "")
+    program.factory.last("bad").fail(f"frazil.errors.TerminalError: {REASON}.")
+    program.factory.before_start = fail_bad
     assert program.run("patch", "connector", "bad", "--set", "tasks.max=2") == (
         1,
         "bad: updated\n  + tasks.max=2\n",

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -90,7 +91,9 @@ def test_json_always_has_the_same_members(stopped: Settings) -> None:
     assert found["dead_letters"] is None
     assert [list(service) for service in found["services"]] == [SHAPES["services"]] * 3
     assert (found["connectors"], found["tables"]) == ([], [])
-    assert found["errors"] == ["Connectors are not known, as the worker does not run: `start worker`."]
+    assert found["errors"] == [
+        "Connectors, and the tables that they name, are not known, as the worker does not run: `start worker`."
+    ]
 
 
 @pytest.mark.parametrize(
@@ -304,7 +307,8 @@ def test_tables_that_records_name(deployed: tuple[Settings, ScriptedFactory]) ->
 @pytest.mark.stack
 def test_open_dead_letters_are_counted(deployed: tuple[Settings, ScriptedFactory]) -> None:
     settings, _ = deployed
-    before = look(settings).dead_letters
+    begun = look(settings)
+    before, foreign = begun.dead_letters, begun.foreign_letters
     headers: dict[str, str | bytes | None] = {
         "__connect.errors.topic": b"t",
         "__connect.errors.partition": b"0",
@@ -314,8 +318,13 @@ def test_open_dead_letters_are_counted(deployed: tuple[Settings, ScriptedFactory
     producer.produce(f"{settings.topics['api']}-dlq", b"x", headers=headers)
     assert producer.flush(10) == 0
     assert before is not None
-    assert look(settings).dead_letters == before + 1
-    assert ": `deadletters list` says why" in CliRunner().invoke(app, ["status"]).stdout
+    found = look(settings)
+    assert found.dead_letters == before + 1
+    assert found.foreign_letters == foreign + 1, "it does not tell its connector"
+    assert re.search(
+        r"\d of them of connectors that the worker does not have: `deadletters list` says why",
+        CliRunner().invoke(app, ["status"]).stdout,
+    )
 
 
 @pytest.mark.stack

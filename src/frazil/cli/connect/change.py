@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from frazil.cli.connect.outcome import tell_failed
+from frazil.cli.connect.outcome import FAILED, has_failed, tell_failed
 from frazil.cli.connect.session import ContextOption, NamesArgument, RegexOption, chosen, connect, for_each
 from frazil.cli.connect.shown import shown_value
 from frazil.cli.ui.arguments import keys_and_values
@@ -55,9 +55,10 @@ def apply(
     """Create or update connectors from files; safe to repeat.
 
     A file has one connector or several, as {"name": ..., "config": {...}} or as one flat object; one without a name is
-    named after its file. What is as it should be is left alone, and a connector that is in no file too, unless --prune
-    deletes it: last, and only when all else was done. Its tables, topics and position stay. A connector that does not
-    run then is told with its state and the reason; the exit code is 1 when one has FAILED.
+    named after its file. What is as it should be is left alone, but restarted where it is FAILED. A connector that is
+    in no file is left alone too, unless --prune deletes it: last, and only when all else was done. Its tables, topics
+    and position stay. A connector that does not run then is told with its state and the reason; the exit code is 1 when
+    one has FAILED.
     """
     documents = read_documents(files, sys.stdin, name, variables=variables_of(env_file))
     if name is not None and len(documents) > 1:
@@ -89,7 +90,7 @@ def apply(
 
 
 def _apply(client: ConnectClient, document: Document, dry_run: bool) -> str:
-    """Outcome of one document: created, updated, unchanged or, in a dry run, refused."""
+    """Outcome of one document: created, updated, restarted, unchanged or, in a dry run, refused."""
     try:
         before: Mapping[str, str] | None = client.config(document.name)
     except NotFound:
@@ -102,7 +103,10 @@ def _apply(client: ConnectClient, document: Document, dry_run: bool) -> str:
         client.create(document.name, wanted, document.initial_state)
     elif not dry_run and changes:
         client.put_config(document.name, wanted)
-    typer.echo(f"{document.name}: {'would be ' if dry_run and changes else ''}{outcome}")
+    elif not dry_run and has_failed(client, document.name) and client.restart(document.name, only_failed=True):
+        outcome = "restarted"
+    why = f", as it was {FAILED}" if outcome == "restarted" else ""
+    typer.echo(f"{document.name}: {'would be ' if dry_run and changes else ''}{outcome}{why}")
     shown = [*changes, *(f"! {error}" for error in errors)] if dry_run or outcome == "updated" else []
     warnings = _warnings(before or {}, wanted) if changes else []
     for line in (*shown, *warnings):

@@ -36,6 +36,12 @@ def reason_of(part: Mapping[str, Any]) -> str:
     return str(part.get("trace") or "").partition("\n")[0]
 
 
+def has_failed(client: ConnectClient, name: str) -> bool:
+    """Whether a connector or one of its tasks is FAILED."""
+    status = _status(client, name)
+    return status is not None and failure_of(status) is not None
+
+
 def tell_failed(client: ConnectClient, names: Iterable[str], *, changed: bool = True) -> int:
     """Wait until connectors run or have failed, 15 s at most, and tell those that do not run; how many have failed.
 

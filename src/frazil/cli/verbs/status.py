@@ -13,7 +13,7 @@ import typer
 from frazil.cli.ui.console import make_console
 from frazil.cli.ui.output import Output, OutputOption, as_text, show_table
 from frazil.cli.ui.program import verb
-from frazil.cli.verbs.status_look import FAILED, MISSING, STARTING, ConnectorRow, ServiceRow, StackStatus, look
+from frazil.cli.verbs.status_look import FAILED, MISSING, STARTING, ConnectorRow, StackStatus, look
 from frazil.environment.settings import Settings
 from frazil.text.amounts import counted, figure
 
@@ -66,7 +66,7 @@ def _print(found: StackStatus, remarks: Sequence[str]) -> None:
     _print_rows(
         console,
         ("service", "state", "address", "pid"),
-        [(r.up, r.name, _state(r), r.address, r.pid or "") for r in found.services],
+        [(r.up, r.name, r.state, r.address, r.pid or "") for r in found.services],
     )
     _print_rows(
         console,
@@ -95,6 +95,9 @@ def _print(found: StackStatus, remarks: Sequence[str]) -> None:
     starting = [row.name for row in found.connectors if row.state == STARTING]
     if starting:
         console.print(f"Still starting: {', '.join(starting)}.", soft_wrap=True)
+    for service in found.services:
+        if service.reason:
+            console.print(f"{service.name}: {service.reason}", style="red", soft_wrap=True)
     for row in found.connectors:
         if row.captured:
             told = "; ".join(f"{name.lower()}: {value}" for name, value in row.captured.items())
@@ -142,10 +145,6 @@ def _print_rows(console: Console, header: Sequence[str], rows: Sequence[tuple[ob
     if rows:
         show_table(header, [row[1:] for row in rows], red=[index for index, row in enumerate(rows) if not row[0]])
         console.print()
-
-
-def _state(row: ServiceRow) -> str:
-    return f"{row.state} ({row.reason})" if row.reason else row.state
 
 
 def _health(row: ConnectorRow) -> str:

@@ -115,7 +115,9 @@ def look(settings: Settings) -> StackStatus:
     tables = dict.fromkeys(expected.values(), False)
     down = {row.name for row in found.services if not row.up}
     if "worker" in down:
-        found.errors.append("Connectors are not known, as the worker does not run: `start worker`.")
+        found.errors.append(
+            "Connectors, and the tables that they name, are not known, as the worker does not run: `start worker`."
+        )
     else:
         tables |= _connectors(settings, expected, by_records, found, ask_lag="kafka" not in down)
     if settings.store_service not in down:

@@ -124,6 +124,7 @@ def describe(table: TableArgument, output: OutputOption = Output.TABLE) -> None:
 
 def _described(table: Table, writers: dict[str, str]) -> dict[str, Any]:
     from frazil.connectors.iceberg.table.commit import TableBranch
+    from frazil.connectors.iceberg.table.schema import type_text
     from frazil.connectors.iceberg.tools import describe
 
     name = ".".join(table.name())
@@ -143,7 +144,7 @@ def _described(table: Table, writers: dict[str, str]) -> dict[str, Any]:
         "partitions": describe.partition_terms(table),
         "connectors": writers,
         "columns": [
-            {"id": one.field_id, "name": one.name, "type": str(one.field_type), "required": one.required}
+            {"id": one.field_id, "name": one.name, "type": type_text(one.field_type), "required": one.required}
             for one in table.schema().fields
         ],
         "schemas": [

@@ -28,7 +28,7 @@ from pyiceberg.types import (
     UUIDType,
 )
 
-from frazil.connectors.iceberg.table.schema import check_any_case, iceberg_type, struct_of
+from frazil.connectors.iceberg.table.schema import check_any_case, iceberg_type, struct_of, type_text
 from frazil.errors import ConfigError
 from frazil.pipeline.types import STRING, Field, List, Map, Scalar, Struct, Type, has_aliases
 
@@ -126,3 +126,10 @@ def test_columns_that_differ_only_in_case_cannot_be_found_in_any_case() -> None:
         check_any_case(
             Schema(NestedField(1, "st", StructType(NestedField(2, "x", LongType()), NestedField(3, "X", LongType()))))
         )
+
+
+def test_types_are_told_without_the_numbers_of_what_is_in_them() -> None:
+    item = StructType(NestedField(8, "sku", StringType()), NestedField(9, "n", LongType(), required=True))
+    assert type_text(ListType(7, item)) == "list<struct<sku: string, n: long>>"
+    assert type_text(MapType(1, StringType(), 2, item)) == "map<string, struct<sku: string, n: long>>"
+    assert type_text(DecimalType(9, 2)) == "decimal(9, 2)"

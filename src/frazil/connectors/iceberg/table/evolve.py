@@ -22,7 +22,7 @@ from pyiceberg.types import (
 )
 
 from frazil.connectors.iceberg.table.attempts import NOT_CONFIRMED
-from frazil.connectors.iceberg.table.schema import iceberg_type
+from frazil.connectors.iceberg.table.schema import iceberg_type, type_text
 from frazil.connectors.iceberg.table.transaction import transaction_on
 from frazil.errors import CommitConflict, ConfigError, ServiceUnavailable
 from frazil.pipeline.convert.infer import Path
@@ -88,7 +88,7 @@ def told_changes(before: Schema, now: Schema) -> str:
     for number, column in new.items():
         name = now.find_column_name(number)
         if number not in old:
-            told.append(f"new column {name} {column.field_type}")
+            told.append(f"new column {name} {type_text(column.field_type)}")
         elif column.field_type.is_primitive and column.field_type != old[number].field_type:
             told.append(f"column {name} is {column.field_type} now, not {old[number].field_type}")
         elif old[number].required and column.optional:

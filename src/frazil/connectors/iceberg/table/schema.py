@@ -149,6 +149,18 @@ def _scalar(type_: IcebergType, name: str) -> Scalar:
     return Scalar(kind)
 
 
+def type_text(type_: IcebergType) -> str:
+    """A type without the numbers that the table has for what is in it: `struct<sku: string, n: int>`."""
+    match type_:
+        case StructType():
+            return f"struct<{', '.join(f'{field.name}: {type_text(field.field_type)}' for field in type_.fields)}>"
+        case ListType():
+            return f"list<{type_text(type_.element_type)}>"
+        case MapType():
+            return f"map<{type_text(type_.key_type)}, {type_text(type_.value_type)}>"
+    return str(type_)
+
+
 def iceberg_type(type_: Type) -> IcebergType:
     """The Iceberg type of a new column; ids are provisional, the catalog assigns the real ones."""
     match type_:
