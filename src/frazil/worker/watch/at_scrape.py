@@ -107,7 +107,8 @@ class AtScrape(Collector):
         records = GaugeMetricFamily("frazil_consumer_lag_records", "Records not committed yet", labels=labels)
         seconds = GaugeMetricFamily(
             "frazil_consumer_lag_seconds",
-            "Since when this worker knows of the first record that is not committed yet; 0 when there is none",
+            "Least time that the first record that is not committed yet has waited: since this worker was first asked "
+            "and knew of it; 0 when there is none",
             labels=labels,
         )
         partitions = _connect("sink-task-metrics", "partition-count", "Partitions of the topics that are named")
