@@ -16,7 +16,7 @@ from frazil.declare.providers import ConfigProviders, Resolved
 from frazil.declare.secrets import hide_secrets
 from frazil.environment.bootstrap import CLIENTS, Bootstrap
 from frazil.environment.settings import Settings
-from frazil.errors import FrazilError
+from frazil.errors import FrazilError, NotFound
 from frazil.pipeline.offsets import Offsets
 
 _TOPIC_KEYS = ("topics", "topics.regex")
@@ -38,6 +38,16 @@ class Connector:
     def topics(self) -> list[str]:
         """Topics of the connector that exist now. Raises NotFound when none matches its pattern, ServiceUnavailable."""
         return topics_of(self.sink.config, self.cluster)
+
+    def missing_topics(self) -> list[str]:
+        """Tell which topics of the connector do not exist now. Raises ServiceUnavailable."""
+        if self.sink.config.topics_regex is not None:
+            try:
+                self.topics()
+            except NotFound as error:
+                return [str(error)]
+        missing = kafka_topics.missing_topics(self.cluster, self.sink.config.topics)
+        return [f"topic {name} does not exist at {self.cluster}{hint}" for name, hint in missing.items()]
 
     @contextmanager
     def hiding(self) -> Iterator[Sink]:

@@ -45,12 +45,14 @@ def validate(path: Path, config: dict[str, Any], *options: str, env: dict[str, s
 
 
 def test_a_good_configuration_is_told_with_its_warnings(tmp_path: Path) -> None:
-    result = validate(tmp_path, {"name": "c", "config": {**CONFIG, "iceberg.tabels": "x"}})
+    config = {**CONFIG, "iceberg.tabels": "x"}
+    result = validate(tmp_path, {"name": "c", "config": config}, env={"KAFKA_BOOTSTRAP_SERVERS": "127.0.0.1:1"})
     assert result.exit_code == 0
-    warning, not_asked, summary, by = result.output.splitlines()
+    warning, not_looked_for, not_asked, summary, by = result.output.splitlines()
     assert warning.startswith("WARNING  iceberg.tabels is not a key of this connector")
+    assert not_looked_for.startswith("WARNING  the topics were not looked for: Kafka at 127.0.0.1:1 does not answer")
     assert not_asked.startswith("WARNING  the store was not asked: the Iceberg catalog at http://127.0.0.1:1 does not")
-    assert summary == "c: 0 errors, 2 warnings"
+    assert summary == "c: 0 errors, 3 warnings"
     assert by.startswith(f"Checked with the settings of this shell, not those of a worker: the worker at {NOBODY} does")
 
 
@@ -75,6 +77,13 @@ def test_errors_hide_secrets(tmp_path: Path) -> None:
     assert result.exit_code == 1
     assert "tasks.max" in result.output
     assert "hush" not in result.output
+
+
+def test_columns_of_a_statement_are_said_to_be_unchecked(tmp_path: Path) -> None:
+    last = "Not checked: the columns of the statement; `explain` and --sample do, with Spark"
+    assert validate(tmp_path, SQL).output.splitlines()[-1] == last
+    assert last not in validate(tmp_path, SQL | {"tasks.max": "zwei"}).output
+    assert last not in validate(tmp_path, CONFIG).output
 
 
 SQL = CONFIG | {"connector.class": "SqlSink", "frazil.sql": "SELECT id FROM t", "frazil.sql.schema": "id INT"}
@@ -279,6 +288,18 @@ def test_the_catalog_is_asked_for_warehouse_and_tables(place: Place) -> None:
     assert (result.exit_code, f"ERROR    table {missing} does not exist" in result.stdout) == (1, True)
     result = place.validate(**{"iceberg.tables": missing, "iceberg.tables.auto-create-enabled": "true"})
     assert result.exit_code == 0
+
+
+@pytest.mark.stack
+def test_topics_that_do_not_exist_are_told_with_the_names_near_them(place: Place) -> None:
+    assert "does not exist" not in place.validate().output
+    servers, wrong = place.settings.bootstrap_servers, place.name.replace("validate", "valdiate")
+    result = place.validate(topics=f"{place.name},{wrong}")
+    told = f"the connector would fail: topic {wrong} does not exist at {servers}; did you mean {place.name}?"
+    assert f"WARNING  {told}\n" in result.output
+    assert result.exit_code == 0
+    result = place.validate(**{"topics.regex": f"{wrong}.*"}, without=("topics",))
+    assert f"would fail: no topic matches topics.regex={wrong}.* at {servers}\n" in result.output
 
 
 @pytest.mark.stack

@@ -19,3 +19,8 @@ def test_unknown_topics(bootstrap: str) -> None:
     for call in (kafka_offsets.begin_offsets, kafka_offsets.end_offsets, kafka_topics.topic_ids):
         with pytest.raises(NotFound, match="topic nowhere does not exist at"):
             call(bootstrap, ["nowhere"])
+
+
+def test_an_unknown_topic_is_told_with_the_name_near_it(bootstrap: str, topic: str) -> None:
+    with pytest.raises(NotFound, match=f"topic x{topic} does not exist at .*; did you mean {topic}"):
+        kafka_topics.topic_ids(bootstrap, [topic, f"x{topic}"])

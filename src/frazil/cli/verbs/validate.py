@@ -36,7 +36,8 @@ _SHOWN = 20
 class Findings:
     """Findings of one connector; without `sample` none was asked for, or there are errors.
 
-    `worker` is the address of the one whose word counts; None when none answers, and `unasked` says why.
+    `worker` is the address of the one whose word counts; None when none answers, and `unasked` says why. `has_sql`: it
+    has a statement, whose columns only Spark knows.
     """
 
     name: str
@@ -44,6 +45,7 @@ class Findings:
     warnings: list[str]
     worker: str | None = None
     unasked: str = ""
+    has_sql: bool = False
     sample: Sample | None = None
 
     @property
@@ -134,6 +136,10 @@ def _findings(name: str, own: Mapping[str, str], sample: int, settings: Settings
         return found
     with progress(make_console(stderr=True)) as say, connector.hiding() as sink:
         try:
+            found.warnings.extend(f"the connector would fail: {text}" for text in connector.missing_topics())
+        except FrazilError as error:
+            found.warnings.append(f"the topics were not looked for: {error}")
+        try:
             found.errors.extend(sink.problems())
         except ConfigError as error:
             found.errors.append(str(error))
@@ -156,6 +162,7 @@ def _opened(
     from frazil.connectors.connector import open_resolved
     from frazil.connectors.debezium_keys import errors_of, is_debezium, warnings_of_debezium
     from frazil.connectors.registry import parsed_with
+    from frazil.connectors.sql.config import SQL
     from frazil.declare.secrets import hide_secrets
 
     config, providers = {**own, "name": name}, settings.providers()
@@ -163,7 +170,7 @@ def _opened(
         return Findings(name, errors_of(config), warnings_of_debezium(config) + providers.unknown(config)), None
     parsed = parsed_with(config, settings)
     errors = [hide_secrets(text, config) for text in parsed.causes()]
-    found = Findings(name, errors, parsed.warnings + providers.unknown(config))
+    found = Findings(name, errors, parsed.warnings + providers.unknown(config), has_sql=SQL in config)
     if errors:
         return found, None
     resolved = None
@@ -198,6 +205,8 @@ def _print(findings: Findings) -> None:
         console.print(f"Checked by the worker at {findings.worker}", soft_wrap=True)
     found = findings.sample
     if found is None:
+        if findings.has_sql and not findings.errors:
+            console.print("Not checked: the columns of the statement; `explain` and --sample do, with Spark")
         return
     for topic, columns in found.columns.items():
         console.print(f"columns of {topic}: {columns}", soft_wrap=True, markup=False)

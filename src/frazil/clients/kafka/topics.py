@@ -18,6 +18,7 @@ from tenacity import retry, retry_if_exception_type, stop_after_delay, wait_fixe
 
 from frazil.clients.kafka.client import TIMEOUT_S, admin, result, translated, until_settled
 from frazil.errors import NotFound
+from frazil.text.near import did_you_mean
 
 
 @until_settled
@@ -162,11 +163,25 @@ def allowed_operations(bootstrap: str, names: Collection[str]) -> dict[str, froz
 @retry(retry=retry_if_exception_type(NotFound), stop=stop_after_delay(TIMEOUT_S), wait=wait_fixed(0.05), reraise=True)
 def _await_visible(client: AdminClient, bootstrap: str, topics: Collection[str]) -> None:
     """The controller has the topics before the broker has learnt of them."""
-    descriptions(client, bootstrap, topics)
+    _descriptions(client, bootstrap, topics)
 
 
 def descriptions(client: AdminClient, bootstrap: str, topics: Collection[str]) -> dict[str, TopicDescription]:
-    """Descriptions of topics by the cluster. Raises NotFound or ServiceUnavailable."""
+    """Descriptions of topics by the cluster. Raises NotFound, with a hint at a name near it, or ServiceUnavailable."""
+    try:
+        return _descriptions(client, bootstrap, topics)
+    except NotFound as error:
+        hint = next(iter(missing_topics(bootstrap, topics).values()), "")
+        raise NotFound(f"{str(error).rstrip('.')}{hint}" if hint else str(error)) from error
+
+
+def missing_topics(bootstrap: str, names: Iterable[str]) -> dict[str, str]:
+    """Find the topics that do not exist, each with a hint at one with a name near it. Raises ServiceUnavailable."""
+    there = topics(bootstrap)
+    return {name: did_you_mean(name, there) for name in names if name not in there}
+
+
+def _descriptions(client: AdminClient, bootstrap: str, topics: Collection[str]) -> dict[str, TopicDescription]:
     if not topics:
         return {}
     futures = client.describe_topics(TopicCollection(list(topics)), request_timeout=TIMEOUT_S)
