@@ -30,6 +30,17 @@ def test_unknown_classes(name: str) -> None:
         find_connector(name)
 
 
+def test_a_class_with_a_slip_is_told_with_the_right_one() -> None:
+    with pytest.raises(ConfigError, match=r"\. Did you mean org\.apache\.iceberg\.connect\.IcebergSinkConnector\?$"):
+        find_connector("IcebergSinkConector")
+    with pytest.raises(ConfigError, match=r"\. Did you mean io\.tabular\.iceberg\.connect\.IcebergSinkConnector\?$"):
+        find_connector("io.tabular.iceberg.connect.IcebergSinkConnectr")
+    for other in ("io.aiven.connect.jdbc.JdbcSinkConnector", "io.aiven.kafka.connect.gcs.GcsSinkConnector"):
+        with pytest.raises(ConfigError) as raised:
+            find_connector(other)
+        assert "Did you mean" not in str(raised.value)
+
+
 def test_a_missing_class_shows_keys_and_no_values() -> None:
     config = {key: value for key, value in SEED_SINK.items() if key != "connector.class"}
     with pytest.raises(ConfigError, match=r"^Connector config \{.*name.*\} contains no connector type$") as raised:

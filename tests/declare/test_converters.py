@@ -60,6 +60,10 @@ def test_classes_that_do_not_exist() -> None:
     assert errors(value__converter="a.B") == [
         "Invalid value a.B for configuration value.converter: Class a.B could not be found."
     ]
+    assert errors(value__converter="JsonConvertor") == [
+        "Invalid value JsonConvertor for configuration value.converter: Class JsonConvertor could not be found. Did "
+        f"you mean {JSON_CONVERTER}?"
+    ]
 
 
 def test_a_header_converter_must_be_one() -> None:

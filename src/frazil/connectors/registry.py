@@ -13,6 +13,7 @@ from frazil.connectors.sql.plugin import PLUGINS as SQL
 from frazil.declare.definition import Parsed, invalid_config_message
 from frazil.environment.settings import Settings
 from frazil.errors import ConfigError
+from frazil.text.near import nearest_class
 
 GROUP = "frazil.connectors"
 """Entry points of packages that bring sinks: each is a ConnectorPlugin (docs/write-a-sink.md)."""
@@ -45,10 +46,11 @@ def find_connector(name: str) -> ConnectorPlugin:
         simple = plugin.simple_name
         if name in (plugin.class_name, simple, simple.removesuffix("Connector"), *plugin.aliases):
             return plugin
+    near = nearest_class(name, [plugin.class_name for plugin in plugins()])
     available = ", ".join(f"{plugin.class_name} ({plugin.type} {plugin.version})" for plugin in plugins())
     raise ConfigError(
         f"Failed to find any class that implements Connector and which name matches {name}, "
-        f"available connectors are: {available}"
+        f"available connectors are: {available}{f'. Did you mean {near}?' if near else ''}"
     )
 
 

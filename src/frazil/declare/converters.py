@@ -7,6 +7,7 @@ from typing import Literal
 from frazil.declare.definition import COMMON, REQUIRED, ConfigDef, Key, Parsed, Value, invalid_value
 from frazil.declare.registry_converters import BOTH_FORMS, KEPT, REGISTRY_CONVERTERS, registry_keys
 from frazil.declare.validators import at_least
+from frazil.text.near import class_not_found
 
 CONNECT_VERSION = "4.3.1"
 """The version of Kafka Connect whose routes, shapes and plugins these are; clients unlock features by it."""
@@ -59,7 +60,7 @@ def converter_class(name: str) -> str | None:
 def _exists(value: Value) -> str | None:
     if value is None or converter_class(str(value)):
         return None
-    return f"Class {value} could not be found."
+    return class_not_found(str(value), _KNOWN)
 
 
 def converter_keys(role: Role, config: Mapping[str, str | None], *, read: bool = False) -> tuple[Key, Key]:
@@ -99,14 +100,17 @@ def converter_option_keys(role: Role, config: Mapping[str, str | None], *, read:
     """Options of the converter that the connector sets; the worker's own converter adds none."""
     prefix = f"{role}.converter."
     unused = None if read else _NO_EFFECT[role]
+    given = (config.get(f"{role}.converter") or "").strip()
+    name = converter_class(given)
+    elsewhere = f"it is an option of a converter, and {role}.converter is not set to one that has it"
+    is_unknown = given and name is None
     family = Key(
         prefix + "*",
         "STRING",
         f"Option of the {role} converter.",
         default=None,
-        no_effect=unused or f"it is an option of a converter, and {role}.converter is not set to one that has it",
+        no_effect=unused or (None if is_unknown else elsewhere),
     )
-    name = converter_class((config.get(f"{role}.converter") or "").strip())
     if name in REGISTRY_CONVERTERS:
         return (*registry_keys(name, role, unused), family)
     if name is None or name == SIMPLE_HEADER_CONVERTER:

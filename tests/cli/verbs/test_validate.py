@@ -141,6 +141,22 @@ def test_a_class_that_the_worker_does_not_have_is_refused(tmp_path: Path) -> Non
     assert "Failed to find any class that implements Connector" in result.output
 
 
+def test_a_class_that_is_not_there_is_an_error_of_its_connector(tmp_path: Path) -> None:
+    slip = CONFIG | {"connector.class": "IcebergSinkConector", "name": "a"}
+    (tmp_path / "two.yaml").write_text("\n---\n".join(json.dumps(one) for one in (slip, CONFIG | {"tasks.max": "0"})))
+    result = CliRunner().invoke(app, ["validate", str(tmp_path / "two.yaml")], env={"KAFKA_CONNECT_URL": NOBODY})
+    assert result.exit_code == 1
+    assert "Did you mean org.apache.iceberg.connect.IcebergSinkConnector?\na: 1 error, 0 warnings\n" in result.output
+    assert "\ntwo: 1 error, 0 warnings\n" in result.output
+
+
+@pytest.mark.parametrize(("key", "slip"), [("transforms.a.type", "ReplaceFields$Value"), ("value.converter", "Jsno")])
+def test_keys_of_a_class_that_is_not_there_are_no_warnings(tmp_path: Path, key: str, slip: str) -> None:
+    own = {"transforms": "a", "transforms.a.type": "ReplaceField$Value", "transforms.a.renames": "b:c", key: slip}
+    body = json.loads(validate(tmp_path, CONFIG | own, "-o", "json").output)
+    assert (len(body["errors"]), body["warnings"]) == (1, [])
+
+
 @pytest.mark.parametrize("text", ["[]", "no json"])
 def test_what_is_no_connector_is_refused(tmp_path: Path, text: str) -> None:
     file = tmp_path / "c.json"

@@ -80,6 +80,11 @@ def test_both_generations_of_the_sink() -> None:
             "Invalid value org.example.X for configuration transforms.a.type: Class org.example.X could not be found.",
         ),
         (
+            {"type": "ReplaceFields$Value", "renames": "a:b"},
+            "Invalid value ReplaceFields$Value for configuration transforms.a.type: Class ReplaceFields$Value could "
+            f"not be found. Did you mean {KAFKA}ReplaceField$Value?",
+        ),
+        (
             {"type": KAFKA + "Cast"},
             f"Invalid value {KAFKA}Cast for configuration transforms.a.type: This class is abstract and cannot be "
             f"created. Did you mean {KAFKA}Cast$Key or {KAFKA}Cast$Value?",

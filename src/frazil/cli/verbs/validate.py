@@ -168,7 +168,10 @@ def _opened(
     config, providers = {**own, "name": name}, settings.providers()
     if is_debezium(own.get("connector.class", "").strip()):
         return Findings(name, errors_of(config), warnings_of_debezium(config) + providers.unknown(config)), None
-    parsed = parsed_with(config, settings)
+    try:
+        parsed = parsed_with(config, settings)
+    except ConfigError as error:  # of a class that is not there, whose keys nobody knows
+        return Findings(name, [str(error)], []), None
     errors = [hide_secrets(text, config) for text in parsed.causes()]
     found = Findings(name, errors, parsed.warnings + providers.unknown(config), has_sql=SQL in config)
     if errors:

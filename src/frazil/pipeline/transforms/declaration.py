@@ -28,6 +28,7 @@ from frazil.pipeline.transforms.plugin import (
 from frazil.pipeline.transforms.record import Part
 from frazil.pipeline.transforms.refused import REFUSED
 from frazil.pipeline.transforms.registry import PREDICATES, TRANSFORMATIONS
+from frazil.text.near import class_not_found
 
 Kind = Literal["transformation", "predicate"]
 Settings = tuple[tuple[str, Value], ...]
@@ -120,7 +121,6 @@ def _aliases(kind: Kind, config: Mapping[str, str | None]) -> tuple[str, ...]:
 def _alias_keys(kind: Kind, alias: str, config: Mapping[str, str | None]) -> Iterator[Key]:
     prefix = f"{_FAMILY[kind]}.{alias}."
     group = f"{_FAMILY[kind].capitalize()}: {alias}"
-    plugins = _CLASSES[kind]
     yield Key(
         prefix + "type",
         "CLASS",
@@ -130,9 +130,10 @@ def _alias_keys(kind: Kind, alias: str, config: Mapping[str, str | None]) -> Ite
         group=group,
         width="LONG",
         display_name=f"{kind.capitalize()} type for {alias}",
-        recommended=tuple(name for plugin in plugins.values() if not plugin.refused for name in plugin.class_names),
+        recommended=_names(kind),
     )
-    found = _find(plugins, (config.get(prefix + "type") or "").strip())
+    name = (config.get(prefix + "type") or "").strip()
+    found = _find(_CLASSES[kind], name)
     version = CONNECT_VERSION if found else None
     yield Key(
         prefix + "plugin.version",
@@ -147,6 +148,8 @@ def _alias_keys(kind: Kind, alias: str, config: Mapping[str, str | None]) -> Ite
         recommended=(version,) if version else (),
     )
     if found is None:
+        if name:
+            yield Key(prefix + "*", "STRING", "Key of a class that is not known.", default=None)
         return
     for key in found[1].keys:
         yield replace(key, name=prefix + key.name, group=group, display_name=key.name)
@@ -178,6 +181,10 @@ def _find(plugins: Mapping[str, _P], name: str) -> tuple[str, _P] | None:
     return None
 
 
+def _names(kind: Kind) -> tuple[str, ...]:
+    return tuple(name for plugin in _CLASSES[kind].values() if not plugin.refused for name in plugin.class_names)
+
+
 def _refusal(kind: Kind, name: str) -> str | None:
     found = _find(_CLASSES[kind], name)
     if found is not None:
@@ -190,7 +197,7 @@ def _refusal(kind: Kind, name: str) -> str | None:
     other: Kind = "predicate" if kind == "transformation" else "transformation"
     if _find(_CLASSES[other], name):
         return f"Not a {kind.capitalize()}"
-    return f"Class {name} could not be found."
+    return class_not_found(name, _names(kind))
 
 
 def check_transforms(parsed: Parsed) -> None:

@@ -6,6 +6,7 @@ from typing import Literal, cast
 from frazil.declare.definition import Key, Parsed, Validator, Value, invalid_value
 from frazil.declare.placeholders import has_placeholder
 from frazil.text.joda_dates import joda_pattern
+from frazil.text.near import class_not_found
 from frazil.text.time_zones import time_zone
 
 PARTITIONERS = tuple(
@@ -37,7 +38,7 @@ def known_class(classes: tuple[str, ...]) -> Validator:
     def check(value: Value) -> str | None:
         if value is None or class_of(str(value), classes):
             return None
-        return f"Class {value} could not be found."
+        return class_not_found(str(value), classes)
 
     return check
 

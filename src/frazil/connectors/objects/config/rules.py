@@ -260,8 +260,9 @@ def _check_own(parsed: Parsed) -> None:
 
 def _check_delta(parsed: Parsed) -> None:
     if class_of(parsed.text("format.class"), (DELTA_FORMAT,)) is None:
+        is_known = "format.class" not in parsed.errors
         for key in DELTA_KEYS:
-            if key.name in parsed.config:
+            if key.name in parsed.config and is_known:
                 parsed.warn(f"{key.name} has no effect here: format.class is not {DELTA_FORMAT}")
         return
     wanted: dict[str, tuple[bool, str]] = {
