@@ -87,7 +87,8 @@ def test_a_service_that_does_not_answer_is_told_once(stack: LocalStack) -> None:
 def test_what_it_lacks_and_why_it_failed(examined: Callable[..., list[Finding]]) -> None:
     found = examined(iceberg("lacks"), "FAILED", "BadRecord: x\nat y")
     texts = [one.what for one in found]
-    assert "it is FAILED: BadRecord: x" in texts and "topic lacks.t does not exist" in texts
+    cures = [one.cure for one in found if one.what == "it is FAILED: BadRecord: x"]
+    assert cures == ["one of the ways that it tells"] and "topic lacks.t does not exist" in texts
     assert any(text.startswith(f"table {NAMESPACE}.lacks does not exist") for text in texts)
     assert {one.level for one in found} == {"problem"}
 

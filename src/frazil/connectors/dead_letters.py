@@ -1,7 +1,7 @@
 """The dead-letter topics of a connector."""
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import msgspec
 
@@ -9,7 +9,7 @@ from frazil.clients.kafka import topics as kafka_topics
 from frazil.clients.kafka.security import secured
 from frazil.connectors.keys.sink_config import SinkConfig
 from frazil.errors import ConfigError, TerminalError
-from frazil.pipeline.letters.deadletter import DeadLetterQueue
+from frazil.pipeline.letters.deadletter import DeadLetter, DeadLetterQueue
 from frazil.pipeline.letters.queues import DLQ
 
 _DEAD_LETTER_BYTES = 64 << 20
@@ -21,6 +21,15 @@ def queue_of(config: SinkConfig, bootstrap: str, connector_class: str, secret: b
         return None
     return DeadLetterQueue(
         bootstrap, config.name, connector_class, config.dead_letter_topic, config.dead_letter_headers, secret
+    )
+
+
+def leaving_out(bad: Iterable[DeadLetter], connector: str) -> str:
+    """Sentence on how the position goes behind bad records, of a connector that has stored all before them."""
+    positions = " ".join(f"{each.topic}:{each.partition}={each.offset + 1}" for each in bad)
+    return (
+        f"To leave out what is named here and nothing else: `stop connector {connector}`, `offsets set {connector} "
+        f"{positions}` (with --dry-run it shows what that does), `resume connector {connector}`."
     )
 
 

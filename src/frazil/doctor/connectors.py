@@ -92,7 +92,8 @@ def _state(part: str, status: Mapping[str, object]) -> Finding | None:
     trace = next((str(one["trace"]).partition("\n")[0] for one in parts if one.get("trace")), "no reason is told")
     states = {str(one["state"]) for one in parts}
     if "FAILED" in states:
-        return Finding(part, "problem", f"it is FAILED: {trace}", "it stores nothing", "correct the cause")
+        cure = "one of the ways that it tells" if "BadRecord: " in trace else "correct the cause"
+        return Finding(part, "problem", f"it is FAILED: {trace}", "it stores nothing", cure)
     if "RESTARTING" in states:
         what = f"it is RESTARTING: {trace}"
         return Finding(part, "warning", what, "it stores nothing until then", "it goes on by itself")

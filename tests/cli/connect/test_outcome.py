@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from frazil.cli.connect import outcome
-from frazil.errors import ServiceUnavailable, TerminalError
+from frazil.errors import BadRecord, ServiceUnavailable, TerminalError
 from tests.cli.connect.conftest import SINK, Program
 
 REASON = "table db.t does not exist"
@@ -51,6 +51,16 @@ def test_a_connector_that_has_failed_is_told_each_time_that_it_is_applied(progra
         "bad: updated\n  + tasks.max=2\n",
         TOLD,
     )
+
+
+def test_a_bad_record_tells_its_own_ways_on(program: Program) -> None:
+    def before_start(name: str) -> None:
+        raise BadRecord("a record cannot be stored: t-0@7. Leave it out")
+
+    program.factory.before_start = before_start
+    program.client.put_config("bad", SINK)
+    told = "frazil: bad is FAILED: frazil.errors.BadRecord: a record cannot be stored: t-0@7. Leave it out\n"
+    assert program.run("restart", "connector", "bad") == (1, "bad: restarting\n", told)
 
 
 def test_nothing_is_pruned_for_a_connector_that_has_failed(program: Program, files: str) -> None:

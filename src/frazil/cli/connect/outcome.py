@@ -85,6 +85,8 @@ def _line(name: str, status: Mapping[str, Any] | None) -> str:
     """State and next step of a connector that does not run; empty when it does as it should."""
     failure = None if status is None else failure_of(status)
     if failure is not None:
+        if "BadRecord: " in failure:  # which tells its own ways on
+            return f"is {FAILED}: {failure}"
         return f"is {FAILED}: {failure.rstrip('.')}. Correct that, then `restart connector {name}`"
     if status is not None and _is_settled(status):
         return ""

@@ -7,6 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
+from frazil.connectors.dead_letters import leaving_out
 from frazil.connectors.iceberg.config.iceberg_sink import IcebergSinkConfig
 from frazil.connectors.iceberg.sink_table import Progress, SinkTable, count, cut, divide
 from frazil.connectors.iceberg.sink_tables import SinkTables
@@ -324,6 +325,6 @@ def bad_record_message(bad: Sequence[DeadLetter], connector: str) -> str:
     return (
         f"a record cannot be stored: {shown}. The rows of the records before it are in the table. Set "
         f"errors.tolerance=all for {connector}: such records go to a dead-letter topic then, and the records behind "
-        "them are stored. Or correct the producer and create the connector again under a new name, with "
-        "consumer.override.auto.offset.reset=latest to leave out what the topic has now."
+        f"them are stored. {leaving_out(first.values(), connector)} Or correct the producer and create the connector "
+        "again under a new name, with consumer.override.auto.offset.reset=latest to leave out what the topic has now."
     )

@@ -13,6 +13,7 @@ from confluent_kafka import TopicPartition as KafkaPosition
 from frazil.clients.kafka import groups as kafka_groups
 from frazil.clients.kafka import offsets as kafka_offsets
 from frazil.clients.kafka import topics as kafka_topics
+from frazil.connectors.dead_letters import leaving_out
 from frazil.connectors.positions import check_range
 from frazil.connectors.sink import CommitInterval, Due, SinkContext, SinkTask
 from frazil.connectors.sql.config import StatementConfig
@@ -134,10 +135,11 @@ class SqlTopicTask(SinkTask):
         self._interval.measured(report.read, sum(each.size for each in scanned))
         committed(report)
         if dead and not self._letters.tolerant:
+            first = min(dead, key=lambda letter: letter.offset)
             raise BadRecord(
-                f"a record cannot be stored: {min(dead, key=lambda letter: letter.offset)}. The rows of the records "
-                "before it are in the topic, the position is behind them. With errors.tolerance=all it becomes a dead "
-                "letter. Or correct the producer, and move the position behind the record"
+                f"a record cannot be stored: {first}. The rows of the records before it are in the topic, the position "
+                "is behind them. With errors.tolerance=all it becomes a dead letter. "
+                f"{leaving_out([first], self._config.name)}"
             )
 
     def _in_order(self, made: Sequence[Made]) -> tuple[list[Produced], list[Coordinates]]:
