@@ -30,6 +30,8 @@ _LONG_MS = 600_000
 _SHARE = 4
 """With less than a quarter of the retention left it is time to say so."""
 _SHORT_S = 10.0
+_OWN_WAYS = "one of the ways that it tells"
+"""Cure for a failure whose reason has the steps."""
 _PARTS: tuple[Part, ...] = ("key", "value")
 
 
@@ -57,7 +59,8 @@ def _of_one(look: Look, name: str, entry: Mapping[str, object]) -> Iterator[Find
     if state is not None and state.level == "problem":
         same = [one for one in checked if one.what in state.what]
         cure = next((one.cure for one in same if one.cure), state.cure)
-        state = replace(state, cure=f"{cure}, then `restart connector {name}`")
+        then = "" if cure == _OWN_WAYS else f", then `restart connector {name}`"
+        state = replace(state, cure=cure + then)
         checked = [one for one in checked if one not in same]
     yield from checked if state is None else (state, *checked)
 
@@ -92,7 +95,7 @@ def _state(part: str, status: Mapping[str, object]) -> Finding | None:
     trace = next((str(one["trace"]).partition("\n")[0] for one in parts if one.get("trace")), "no reason is told")
     states = {str(one["state"]) for one in parts}
     if "FAILED" in states:
-        cure = "one of the ways that it tells" if "BadRecord: " in trace else "correct the cause"
+        cure = _OWN_WAYS if "BadRecord: " in trace else "correct the cause"
         return Finding(part, "problem", f"it is FAILED: {trace}", "it stores nothing", cure)
     if "RESTARTING" in states:
         what = f"it is RESTARTING: {trace}"
