@@ -3,6 +3,9 @@
 from collections.abc import Iterable
 from difflib import get_close_matches
 
+_LIKE_NAMES = 0.7
+"""More than of keys: names of topics, tables and connectors are short, and less alike are others."""
+
 
 def nearest(name: str, known: Iterable[str], likeness: float = 0.6) -> str:
     """The known name that was probably meant, whatever the case; empty when none is near."""
@@ -13,7 +16,7 @@ def nearest(name: str, known: Iterable[str], likeness: float = 0.6) -> str:
 
 def did_you_mean(name: str, known: Iterable[str], before: str = "") -> str:
     """The nearest name with what stands before it, to go behind a message; empty when none is near."""
-    near = nearest(name, known)
+    near = nearest(name, known, _LIKE_NAMES)
     return f"; did you mean {before}{near}?" if near else ""
 
 
