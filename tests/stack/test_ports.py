@@ -83,11 +83,12 @@ def test_unused_avoids_what_it_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_message_names_port_holder_and_variable(listener: int) -> None:
     with pytest.raises(PortTaken) as caught:
-        ports.require_free("kafka", [Port(listener, "KAFKA_EXTERNAL_PORT")])
+        ports.require_free([("kafka", [Port(listener, "KAFKA_EXTERNAL_PORT")]), ("worker", [Port(listener, "B")])])
     message = str(caught.value)
     assert f"kafka needs port {listener}" in message
     assert f"process {os.getpid()}" in message
     assert "set KAFKA_EXTERNAL_PORT" in message
+    assert message.splitlines()[1].startswith(f"worker needs port {listener}") and "set B to" in message
 
 
 def test_listening_tells_the_ports_of_a_process(listener: int) -> None:

@@ -229,6 +229,8 @@ class ConnectClient:
             return response
         text = f"{method} {self._url}{path}: {response.status_code} {_message(response)}"
         if response.status_code == httpx.codes.NOT_FOUND:
+            if path.startswith("/connectors/"):
+                text = f"{_message(response)} (404 of {self._url})"
             meant = self._meant(path)
             text = f"{text.rstrip('.')}; did you mean {meant}?" if meant else text
         raise self._failure(response, text)

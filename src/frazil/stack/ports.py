@@ -59,17 +59,21 @@ def holder(port: int) -> str:
     return ""
 
 
-def require_free(service: str, ports: Collection[Port]) -> None:
-    """Raise PortTaken for the first port that is in use, naming its holder and the variable that moves it."""
-    for port in ports:
-        if is_taken(port.number):
-            who = holder(port.number)
-            moved = f", or set {port.variable} to another port," if port.variable else ""
-            raise PortTaken(
-                f"{service} needs port {port.number} on {LOOPBACK}, which is taken{f' by {who}' if who else ''}. "
-                f"{service} was not started. If it is a stack of yours, name its home with FRAZIL_HOME; else stop that "
-                f"process{moved} and try again."
-            )
+def require_free(wanted: Iterable[tuple[str, Collection[Port]]]) -> None:
+    """Raise PortTaken for ports of services that are in use, naming all with holder and the variable that moves it."""
+    taken = [(service, port) for service, ports in wanted for port in ports if is_taken(port.number)]
+    if taken:
+        raise PortTaken("\n".join(_told(service, port) for service, port in taken))
+
+
+def _told(service: str, port: Port) -> str:
+    who = holder(port.number)
+    moved = f", or set {port.variable} to another port," if port.variable else ""
+    return (
+        f"{service} needs port {port.number} on {LOOPBACK}, which is taken{f' by {who}' if who else ''}. "
+        f"{service} was not started. If it is a stack of yours, name its home with FRAZIL_HOME; else stop that "
+        f"process{moved} and try again."
+    )
 
 
 def require_different(ports: Iterable[Port]) -> None:

@@ -112,7 +112,7 @@ class Service:
                 return False
             kill(self.process_file.stragglers())
             self._require_space()
-            require_free(self.name, self.ports)
+            require_free([(self.name, self.ports)])
             command = self.command(progress)
             bound(self.log)
             log_start = self.log.stat().st_size if self.log.exists() else 0

@@ -4,6 +4,7 @@ import os
 import re
 import shlex
 import signal
+import sys
 from pathlib import Path
 
 import httpx
@@ -11,7 +12,7 @@ import pytest
 import typer
 
 from frazil.cli.main import app
-from frazil.cli.ui.program import PROGRAM
+from frazil.cli.verbs import demo
 from frazil.cli.verbs.demo import behind, next_steps
 from frazil.clients.connect import ConnectClient
 from frazil.environment.settings import Settings
@@ -27,12 +28,16 @@ from tests.waits import eventually
 VERBS = typer.main.get_command(app).commands  # type: ignore[attr-defined]
 
 
-def test_what_it_says_to_try_next_would_be_taken(tmp_path: Path) -> None:
+def test_what_it_says_to_try_next_would_be_taken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     settings = isolated_settings(tmp_path)
     commands = [shlex.split(command) for command, _ in next_steps(settings)]
     for program_, verb, *arguments in commands:
-        assert program_ == PROGRAM
+        assert program_ == "frazil"
         VERBS[verb].make_context(verb, arguments)
+    monkeypatch.setattr(demo, "PROGRAM", "./kafka-connect-iceberg-sink.sh")
+    (first, _), *others = next_steps(settings)
+    assert first == f'export PATH="{Path(sys.executable).parent}:$PATH"'
+    assert [shlex.split(command) for command, _ in others] == commands
     assert {verb for _, verb, *_ in commands} >= {"status", "query", "sql", "stop"}
 
 

@@ -119,6 +119,7 @@ REFUSED: list[tuple[Scalar, str, str]] = [
     *[(Scalar("fixed", length=3), raw, "expected 3 bytes") for raw in ('"AQ=="', '"AQIDBA=="', '""')],
     *[(BINARY, raw, "Base64|Base64|ASCII") for raw in ('"_-8="', '"AQ\\nID"', '"A"', '"AQ="', '"====" ', '"é"')],
     (BINARY, "1", "expected a Base64 text"),
+    (Scalar("double"), '"12.50"', r"not a number as numbers are written \(this one is 12\.5\)"),
     *[(DATE, raw, "date") for raw in ('"2025-01-15T00:00:00Z"', '"2025-1-5"', "true", '"19676"')],
     *[(DATE, raw, "day|month|year") for raw in ('"2025-02-29"', '"2025-13-01"', '"0000-01-01"')],
     *[(DATE, raw, "out of range") for raw in ("1684408953000", "1684408953", "2932897", "-719163")],

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import sys
 import time
 from enum import StrEnum
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -65,17 +67,19 @@ def demo(
 
 
 def next_steps(settings: Settings) -> list[tuple[str, str]]:
-    """Commands with what they show."""
+    """Commands with what they show, as the pages have them; a shell that has run a script does not find `frazil`."""
+    found = (f'export PATH="{Path(sys.executable).parent}:$PATH"', "lets this shell find `frazil`, and it this stack")
     return [
-        (f"{PROGRAM} status", "services, connectors, lag, last commits"),
-        (f"{PROGRAM} query apilogs", "row total and the newest records"),
-        (f'{PROGRAM} sql "SHOW TABLES"', "any question; `sql -h` has examples"),
-        (f"{PROGRAM} generate api -n 100000", "more records"),
+        *([] if PROGRAM == "frazil" else [found]),
+        ("frazil status", "services, connectors, lag, last commits"),
+        ("frazil query apilogs", "row total and the newest records"),
+        ('frazil sql "SHOW TABLES"', "any question; `sql -h` has examples"),
+        ("frazil generate api -n 100000", "more records"),
         (
-            f"{PROGRAM} describe connector iceberg-sink-apilogs",
+            "frazil describe connector iceberg-sink-apilogs",
             f"Kafka Connect's REST API is at {settings.connect_url}",
         ),
-        (f"{PROGRAM} stop", "stop everything; `clean` also removes the data"),
+        ("frazil stop", "stop everything; `clean` also removes the data"),
     ]
 
 

@@ -146,9 +146,7 @@ def start_services(chosen: Iterable[Service], console: Console) -> None:
 
     wanted = list(chosen)
     require_different(port for service in wanted for port in service.ports)
-    for service in wanted:
-        if service.state().status is Status.STOPPED:
-            require_free(service.name, service.ports)
+    require_free((each.name, each.ports) for each in wanted if each.state().status is Status.STOPPED)
     ready: list[str] = []
 
     def report(service: Service, started: bool, seconds: float) -> None:

@@ -209,6 +209,8 @@ def _own_text(text: str) -> float:
         )
         if own:
             return value
+        if math.isfinite(value):
+            raise ValueError(f"the text is not a number as numbers are written (this one is {value!r})")
     raise ValueError("the text is not a number as numbers are written")
 
 
