@@ -20,11 +20,13 @@ def test_waiting_for_what_the_topics_have(program: Program, stack: LocalStack, m
     ensure_topics(servers, {"wait.stored": (1, {})})
     produce(servers, "wait.stored", [b"1", b"2", b"3"], 3)
     keys = {key: value for key, value in SINK.items() if key != "topics"}
-    program.client.put_config("named", {**keys, "topics": "wait.stored"})
+    program.client.put_config("named", {**keys, "topics": "wait.stored", "flush.size": "4"})
     program.client.put_config("by-pattern", {**keys, "topics.regex": r"wait\.stored"})
     for name in ("named", "by-pattern"):
         code, _, err = program.run("wait", "connector", name, "--for", "caught-up", "--timeout", "0")
         assert (code, f"{name}: it is 3 records behind, and not CAUGHT-UP yet" in err) == (1, True), err
+        held = "yet; 3 records wait in open objects until their partition has 4 (`flush.size`)"
+        assert (held in err) == (name == "named"), err
         set_group_offsets(servers, f"connect-{name}", {("wait.stored", 0): 3})
         assert program.ok("wait", "connector", name, "--for", "caught-up") == f"{name}: CAUGHT-UP\n"
         assert program.ok("wait", "connector", name, "--for", "committed") == f"{name}: COMMITTED\n"
