@@ -1,7 +1,5 @@
 """The data source `frazil` of Spark: a range of a topic as typed rows."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime

@@ -4,8 +4,6 @@ Each type has the schema that Debezium gives it, an expression that PostgreSQL i
 driver makes of it to the values of a table.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial

@@ -4,8 +4,6 @@ Rows of both sides fall into buckets by their keys; a bucket has one sum of the 
 sums differ are read again, for the keys that differ.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any

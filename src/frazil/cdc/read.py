@@ -1,7 +1,5 @@
 """Rows of a table of PostgreSQL as they are at one moment: ranges of its blocks, over several connections, to files."""
 
-from __future__ import annotations
-
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor

@@ -1,7 +1,5 @@
 """A small shop in PostgreSQL, with customers who buy, change their minds and leave: what `demo cdc` captures."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Callable, Mapping
 from decimal import Decimal

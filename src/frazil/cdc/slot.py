@@ -6,8 +6,6 @@ it, or its changes are applied (`Taken.has`). So rows may be taken at any time a
 and again after an interruption.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress

@@ -4,8 +4,6 @@ The rows of a table are in it by one commit, or none of them is. A table that ha
 command goes on after an interruption, and the slot, which is made first, keeps its place all the while.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing

@@ -5,8 +5,6 @@ that comes back later is not in the table yet. So each attempt is for the head t
 anew.
 """
 
-from __future__ import annotations
-
 import uuid
 from collections.abc import Callable, Mapping
 from contextlib import closing

@@ -1,7 +1,5 @@
 """The table that a source table's changes go to, as the sink itself finds and makes it from their first record."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """Values of a row in one form, whether they come from PostgreSQL or from a table that follows it."""
 
-from __future__ import annotations
-
 import base64
 import json
 import math

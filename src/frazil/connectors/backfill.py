@@ -1,7 +1,5 @@
 """Backfill of a connector: a span of its topics as one batch, beside its position."""
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass

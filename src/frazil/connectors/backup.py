@@ -1,7 +1,5 @@
 """Connectors of a worker with their positions, as one document, and the way back from it."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from typing import Any

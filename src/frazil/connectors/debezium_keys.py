@@ -4,8 +4,6 @@ Debezium passes over keys that it does not know, and Kafka Connect answers some 
 the key nor the value.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Mapping
 from typing import Any

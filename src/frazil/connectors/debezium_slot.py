@@ -1,7 +1,5 @@
 """The replication slot of Debezium's connector for PostgreSQL."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

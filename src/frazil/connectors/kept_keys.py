@@ -1,7 +1,5 @@
 """Keys that a worker adds to a configuration when it is created, and keeps: what it has found of its topics then."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 FOUND_COLUMNS = "frazil.sql.columns."

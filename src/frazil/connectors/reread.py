@@ -1,7 +1,5 @@
 """Dry run of a reset: what a connector would read again, and what becomes of what is stored of it."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 
 from frazil.clients.kafka import offsets as kafka_offsets

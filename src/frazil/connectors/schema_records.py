@@ -1,7 +1,5 @@
 """Key and value of a record that came with schemas, as JSON for people."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 from frazil.clients.kafka.headers import Headers

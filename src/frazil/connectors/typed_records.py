@@ -1,7 +1,5 @@
 """Records of a topic as typed rows, for programs with Spark."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 

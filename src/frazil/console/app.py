@@ -1,7 +1,5 @@
 """Routes of the console, and how its pages are answered: rendered, live, or as an error that says what to do."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Plots, as shapes of an SVG."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass

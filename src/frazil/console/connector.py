@@ -1,7 +1,5 @@
 """The page of one connector: the way of its records, partitions, batches, tasks and configuration."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any

@@ -1,7 +1,5 @@
 """Forms that make and change connectors; scripts send them to the REST API, which checks and forwards them."""
 
-from __future__ import annotations
-
 import json
 
 from starlette.requests import Request

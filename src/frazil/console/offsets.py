@@ -1,7 +1,5 @@
 """The page of a connector's position: where it is, what a reset would do, and the reset."""
 
-from __future__ import annotations
-
 from starlette.requests import Request
 
 from frazil.connectors.connector import Standing

@@ -1,7 +1,5 @@
 """Templates of the console. Every text is escaped, whatever a record, a name or a server says."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime

@@ -1,7 +1,5 @@
 """The page of the report about the logs of MinIO: what the verb `report` writes, made when it is asked for."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime, timedelta
 
 from starlette.requests import Request

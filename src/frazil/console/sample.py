@@ -1,7 +1,5 @@
 """Part of the form of a connector: what the newest records of its topics would become. Nothing is stored."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from starlette.requests import Request

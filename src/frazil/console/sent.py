@@ -1,7 +1,5 @@
 """Forms of pages, as they are sent."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from urllib.parse import parse_qs
 

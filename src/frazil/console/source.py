@@ -1,7 +1,5 @@
 """The page of a connector of the runtime of source connectors: states, its snapshot, how far it is behind, its slot."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 

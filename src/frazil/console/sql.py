@@ -1,7 +1,5 @@
 """The page of SQL: a statement that reads, and its answer as a table."""
 
-from __future__ import annotations
-
 from starlette.requests import Request
 
 from frazil.console.chart import PLOT_HEIGHT, PLOT_WIDTH, plot

@@ -1,7 +1,5 @@
 """Pages of the Iceberg tables: which there are, and columns, files and snapshots of one."""
 
-from __future__ import annotations
-
 import logging
 
 from pyiceberg.catalog import Catalog

@@ -1,7 +1,5 @@
 """An archive for a report of a fault: what is found, connectors, settings and the ends of logs, without secrets."""
 
-from __future__ import annotations
-
 import io
 import json
 import tarfile

@@ -1,7 +1,5 @@
 """The connectors: their states, logins and rights, stores and registries, and what retention is about to take."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace

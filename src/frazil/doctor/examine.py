@@ -1,7 +1,5 @@
 """The look at everything: all checks in order, each for itself."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping
 
 from frazil.doctor import connectors, machine, parts

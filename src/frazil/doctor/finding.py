@@ -1,7 +1,5 @@
 """Findings of a look at everything, and what the look goes by."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal

@@ -1,7 +1,5 @@
 """The machine: Python, memory, disk, open files, and its clock beside that of the store."""
 
-from __future__ import annotations
-
 import resource
 import shutil
 import sys

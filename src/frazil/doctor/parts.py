@@ -1,7 +1,5 @@
 """The parts: services of this home, Kafka, the catalog, and the worker."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from frazil.clients.catalog import connect

@@ -3,8 +3,6 @@
 Spark tells which, and all that it needs, in arguments and variables of the pod, as it does to its own image.
 """
 
-from __future__ import annotations
-
 import os
 import re
 import sys

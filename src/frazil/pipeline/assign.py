@@ -1,7 +1,5 @@
 """Assignment of the values of a chunk, one by one and in columns, to the tables that a route has for them."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any

@@ -1,7 +1,5 @@
 """Counts of what became of records in a task, and the dead letters of those that cannot be stored."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from frazil.pipeline.convert.strict import ConversionError, StageError

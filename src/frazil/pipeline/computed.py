@@ -1,7 +1,5 @@
 """Rows that were computed from records, on their way to a table: columns, with the place of the record of each."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from math import isfinite

@@ -1,7 +1,5 @@
 """Columns of a Parquet file that get no dictionary: where values hardly ever repeat it costs time and space alone."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import pyarrow as pa

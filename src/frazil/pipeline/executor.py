@@ -1,7 +1,5 @@
 """Executors of the tasks of a batch: in this process, or on those of Spark (`frazil.engine.jobs`)."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar

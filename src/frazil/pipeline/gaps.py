@@ -5,8 +5,6 @@ change of the batch, else that of the table. So a batch with such gaps is read t
 are wanted, the second time has them.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 

@@ -1,7 +1,5 @@
 """Checks of records by a JSON Schema, draft 4 to 2020-12."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from functools import lru_cache
 from itertools import islice

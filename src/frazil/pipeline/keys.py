@@ -1,7 +1,5 @@
 """Row keys: which rows have equal keys, and which rows of other tables have one of them."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Positions in topics: the floor below which a table has everything, and what a task has read."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 

@@ -1,7 +1,5 @@
 """Operations of many changes at once: which of them delete their rows."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 

@@ -5,8 +5,6 @@ for and refused, and the others are stored; see `tolerating`. It costs nothing a
 ours, of the operating system and of the memory say nothing of a record, and go their way.
 """
 
-from __future__ import annotations
-
 import logging
 import traceback
 from collections.abc import Iterator

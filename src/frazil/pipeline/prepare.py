@@ -1,7 +1,5 @@
 """Preparation of Kafka rows for routes and decoders: the envelope is opened, transformations are applied."""
 
-from __future__ import annotations
-
 import logging
 from dataclasses import replace
 from functools import lru_cache

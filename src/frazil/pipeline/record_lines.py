@@ -4,8 +4,6 @@ A line has the members `value`, `key`, `headers`, `partition` and `timestamp`. A
 is a text, `{"base64": …}` for bytes that are no text, null, or any other JSON, which is written as it stands.
 """
 
-from __future__ import annotations
-
 import base64
 import binascii
 from collections.abc import Callable, Mapping

@@ -4,8 +4,6 @@ A field that a schema does not name counts as absent from its records, unless `a
 a new optional field is no restriction. What cannot be compared counts as one.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator, Mapping
 from typing import Any, Literal

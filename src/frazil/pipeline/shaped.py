@@ -1,7 +1,5 @@
 """Decoding of values for one table, by what the schemas of their records say of its columns."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """Source of tasks: ranges of offsets, divided on the driver, fetched from Kafka in the tasks themselves."""
 
-from __future__ import annotations
-
 from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any

@@ -5,8 +5,6 @@ the events stand in the order of the database's commits, so one that stands befo
 brought, and was committed no later, is a repetition.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace

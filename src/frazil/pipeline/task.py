@@ -1,7 +1,5 @@
 """Tasks of a batch: each reads its ranges, transforms, routes, decodes and writes records, and gives one result."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace

@@ -1,7 +1,5 @@
 """Specification of the tasks of a batch: the tables, their records, and what writes their rows."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from typing import Any, Protocol, runtime_checkable
 

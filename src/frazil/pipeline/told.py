@@ -1,7 +1,5 @@
 """Change events that do not tell which row they are about, where rows are found by more than the record's key."""
 
-from __future__ import annotations
-
 from collections.abc import Collection
 
 import msgspec

@@ -9,8 +9,6 @@ would get everything: the search ends when the first `ALIKE` records are pills t
 behind them, further and further away. One record among them that raises nothing, or something else, lets it go on.
 """
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Callable, Generator, Iterable
 from contextlib import closing

@@ -4,8 +4,6 @@ What decides is the place of a change in the source, of which the table keeps th
 deleted its row: a change that comes again, or late, finds itself or a later one there.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any

@@ -1,7 +1,5 @@
 """Kafka Connect's own runtime as a service: a distributed worker of one process."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 

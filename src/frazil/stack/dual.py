@@ -3,8 +3,6 @@
 The destination serves the catalog too. Ports between the parts are chosen once, when the home gets two stores.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Mapping
 from functools import partial

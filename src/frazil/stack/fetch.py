@@ -1,7 +1,5 @@
 """Fetches into the cache what a worker would fetch when it is needed, for images that have no network later."""
 
-from __future__ import annotations
-
 import sys
 
 from frazil.environment.settings import Settings

@@ -1,7 +1,5 @@
 """Files that frazil has made on this machine, in the folders that settings name: data, downloads, contexts."""
 
-from __future__ import annotations
-
 import shutil
 from dataclasses import dataclass
 from pathlib import Path

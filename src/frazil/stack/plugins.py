@@ -3,8 +3,6 @@
 Each is a set of jars with checksums, as the stack's own are.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from pathlib import Path
 from types import MappingProxyType

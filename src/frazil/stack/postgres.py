@@ -4,8 +4,6 @@ PostgreSQL refuses to be run by root, and nobody else can enter root's home: the
 system, from a folder of that user's outside of the home.
 """
 
-from __future__ import annotations
-
 import hashlib
 import importlib.util
 import os

@@ -1,7 +1,5 @@
 """The seam for pages that a worker serves beside its REST API, under the same login and the same rules."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from threading import Event

@@ -1,7 +1,5 @@
 """Option `--env-file`: variables for values of connectors that are written as `${NAME}`."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated

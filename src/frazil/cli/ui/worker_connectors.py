@@ -1,7 +1,5 @@
 """The connectors that the worker has, for verbs that can do without."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from frazil.environment.settings import Settings

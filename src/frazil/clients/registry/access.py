@@ -1,7 +1,5 @@
 """Access to a schema registry, from the keys of a converter: addresses, login, certificates."""
 
-from __future__ import annotations
-
 import ssl
 import tempfile
 from collections.abc import Mapping

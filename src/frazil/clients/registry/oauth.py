@@ -1,7 +1,5 @@
 """Tokens for a schema registry from an identity provider, by OAuth's client credentials."""
 
-from __future__ import annotations
-
 import ssl
 import threading
 import time

@@ -1,7 +1,5 @@
 """Preparation of records from Kafka for objects: envelope, transformations, text, missing parts."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """Connect schemas of records, as far as they are known, and the columns that they require."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import TypeVar
 

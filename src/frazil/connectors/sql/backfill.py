@@ -1,8 +1,6 @@
 """The statement of a connector over a span of its topics, as one batch: its rows, and that they are there, are one
 commit. The position of the connector stays as it is."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 

@@ -1,7 +1,5 @@
 """Checks that are put around values of a statement that could keep a task busy for hours, or take all its memory."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 
 from sqlglot import exp

@@ -6,8 +6,6 @@ those of runs before. The snapshot names the manifest, so rows, offsets and stat
 stores is in nobody's way.
 """
 
-from __future__ import annotations
-
 import re
 import uuid
 from collections import deque

@@ -1,7 +1,5 @@
 """The columns of a topic as a statement sees them: from `frazil.sql.schema` to Spark, and from Spark's rows back."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import lru_cache
 from typing import Any

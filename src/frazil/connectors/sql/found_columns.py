@@ -1,7 +1,5 @@
 """Columns that a configuration leaves to a JSON Schema, to the registry, or to what the newest records show."""
 
-from __future__ import annotations
-
 import logging
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence

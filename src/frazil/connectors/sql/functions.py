@@ -1,7 +1,5 @@
 """Functions of Spark that a statement may call, and those that it cannot, with the reason."""
 
-from __future__ import annotations
-
 
 def _names(text: str) -> frozenset[str]:
     return frozenset(text.split())

@@ -1,7 +1,5 @@
 """Spark's grammar with every call kept as it was written, and the parts of it that a statement may have."""
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Callable
 from typing import Any, ClassVar

@@ -1,7 +1,5 @@
 """Rows of a file of JSON Lines, with the columns that Arrow finds, but for numbers that would lose digits there."""
 
-from __future__ import annotations
-
 import io
 from collections.abc import Iterable, Sequence
 from decimal import Decimal

@@ -3,8 +3,6 @@
 A task has all rows of its Kafka partitions, in order: it divides them as records are, those of one record together.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace

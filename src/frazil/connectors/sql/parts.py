@@ -1,7 +1,5 @@
 """Parts of a statement: what each may have, and why others are refused."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from sqlglot import exp

@@ -1,7 +1,5 @@
 """Places in the text of a statement, for what is wrong there: lines and columns, both from 1 on."""
 
-from __future__ import annotations
-
 import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Mapping, Sequence

@@ -1,7 +1,5 @@
 """Keys of a connector with a statement about functions of the worker's own Python."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 
 from frazil.connectors.sql.row_function import PYTHON, PYTHON_FUNCTIONS, is_function, is_name, problem_of_module

@@ -1,7 +1,5 @@
 """Iceberg tables and files that a statement joins with, as they are when a batch begins."""
 
-from __future__ import annotations
-
 import io
 from collections.abc import Sequence
 from pathlib import Path

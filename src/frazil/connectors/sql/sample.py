@@ -1,7 +1,5 @@
 """Judges records by what a statement makes of them, with nothing written anywhere."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TypeAlias

@@ -1,7 +1,5 @@
 """Keys of a connector with a statement about the state that it keeps between batches."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 

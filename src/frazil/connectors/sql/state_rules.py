@@ -1,7 +1,5 @@
 """Rules of a statement that keeps state between its batches: what it may have, so that its state is bounded."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field

@@ -11,8 +11,6 @@ One with state (GROUP BY, DISTINCT, a join of topics) has rows of several record
 What Spark gets is written from the parsed tree, in which every node, function and relation is one that is known.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias

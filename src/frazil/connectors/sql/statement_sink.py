@@ -1,7 +1,5 @@
 """Base of all sinks with a statement, wherever its rows go."""
 
-from __future__ import annotations
-
 import logging
 import threading
 from abc import abstractmethod

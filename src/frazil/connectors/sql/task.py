@@ -1,8 +1,6 @@
 """The Iceberg sink with the rows of a statement: the same batches, commits and positions, with the state of one that
 keeps any."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Sequence
 from typing import cast

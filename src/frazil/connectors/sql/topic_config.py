@@ -1,7 +1,5 @@
 """Keys of a connector with a statement whose rows go to a topic."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """The SQL sink for a topic: the rows that a statement makes of records; see `frazil.connectors.sink.Sink`."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 

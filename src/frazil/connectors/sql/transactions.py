@@ -1,7 +1,5 @@
 """Transactions of a connector: records of a topic and the position behind what they are made of, or neither."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """The rows of a statement in the tasks that write them: what they are from, and the result for their table."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace

@@ -1,7 +1,5 @@
 """Schemas of log records for a registry, made from the columns of their tables, and the records that fit them."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta

@@ -1,7 +1,5 @@
 """The Arrow schema of a destination table."""
 
-from __future__ import annotations
-
 import pyarrow as pa
 
 from frazil.pipeline.types import Field, List, Map, Scalar, Struct, Type

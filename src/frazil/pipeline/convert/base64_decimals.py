@@ -1,7 +1,5 @@
 """Decimals as Kafka Connect writes them in JSON: the Base64 of an unscaled number."""
 
-from __future__ import annotations
-
 import base64
 from decimal import Context, Decimal
 

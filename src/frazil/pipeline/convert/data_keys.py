@@ -4,8 +4,6 @@ Of such an object the keys grow with the records: many stand in one record alone
 and again is a struct, however many they are.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Set
 from dataclasses import replace

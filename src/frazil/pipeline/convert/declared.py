@@ -1,7 +1,5 @@
 """Columns that the schemas of records declare and a table lacks, whether the records have values for them or not."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import lru_cache

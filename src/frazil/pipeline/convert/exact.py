@@ -1,7 +1,5 @@
 """Rows whose numbers may have lost digits on the fast way, which reads all numbers of a floating column as doubles."""
 
-from __future__ import annotations
-
 import re
 from typing import Any
 

@@ -4,8 +4,6 @@ What a row gets is what the strict converter would make of the record. Values fo
 their row need care; where a column would need one for every value, there is no fitting.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import lru_cache
 from typing import Any, TypeAlias

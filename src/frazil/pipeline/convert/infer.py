@@ -1,7 +1,5 @@
 """Types of unknown fields, for schema evolution, merged over the records of a batch."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace

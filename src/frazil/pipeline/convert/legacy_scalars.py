@@ -5,8 +5,6 @@ are cut and rounded, a text is any number that Java reads in it, or a boolean, a
 as Java does.
 """
 
-from __future__ import annotations
-
 import math
 import re
 from decimal import Decimal

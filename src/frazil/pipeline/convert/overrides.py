@@ -1,7 +1,5 @@
 """Types that a connector gives new columns, in place of those that their values show."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property

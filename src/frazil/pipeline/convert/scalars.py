@@ -4,8 +4,6 @@ Every function takes the JSON source text of a value that is not null, and retur
 int for dates (days), times (microseconds) and timestamps (micro- or nanoseconds). ValueError carries the reason.
 """
 
-from __future__ import annotations
-
 import base64
 import binascii
 import math

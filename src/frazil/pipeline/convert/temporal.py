@@ -1,7 +1,5 @@
 """Dates, times and timestamps from JSON text."""
 
-from __future__ import annotations
-
 import datetime as dt
 import re
 

@@ -1,7 +1,5 @@
 """Rows whose maps have a key twice: arrow-json keeps both, readers such as DuckDB refuse the whole column."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

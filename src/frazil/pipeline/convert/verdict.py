@@ -4,8 +4,6 @@ A record is plain when every field has the type the table wants and, where asked
 those where arrow-json and the strict converter agree; every other record needs care.
 """
 
-from __future__ import annotations
-
 import datetime as dt
 from collections.abc import Callable, Iterable
 from typing import Annotated, Any, Optional

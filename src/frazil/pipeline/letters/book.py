@@ -1,7 +1,5 @@
 """The dead letters of a running connector: each is written once, though its record may be read again."""
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Iterable, Sequence, Set
 

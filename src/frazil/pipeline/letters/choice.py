@@ -1,7 +1,5 @@
 """Choice of dead letters by a command."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Dead letters: records that cannot be stored, kept with their original bytes and Connect's headers."""
 
-from __future__ import annotations
-
 import hmac
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence

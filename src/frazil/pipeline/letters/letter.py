@@ -1,7 +1,5 @@
 """A dead letter as it lies in its topic: the record that it was, why it could not be stored, and what closes it."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass, field
 from functools import cached_property

@@ -4,8 +4,6 @@ A dead letter is open until a later record of its partition, a marker, names its
 below it all are closed, so that a look need not read from the beginning of the topic.
 """
 
-from __future__ import annotations
-
 from array import array
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field

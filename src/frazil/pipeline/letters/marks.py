@@ -1,7 +1,5 @@
 """Marks in dead-letter topics: below them are no letters of records that are still to be stored."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 from frazil.pipeline.offsets import TopicPartition

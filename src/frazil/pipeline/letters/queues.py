@@ -1,7 +1,5 @@
 """Topics of a cluster that hold dead letters, and their connectors."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 
 from frazil.declare.placeholders import has_placeholder

@@ -1,7 +1,5 @@
 """Remedies: commands that change a table so that it takes what it has refused."""
 
-from __future__ import annotations
-
 import re
 import shlex
 

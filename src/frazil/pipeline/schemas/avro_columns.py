@@ -4,8 +4,6 @@ Every record has a position of its own and is read within its own bytes, so what
 Those that are not what the schema says are left out: the exact reader tells what is wrong with them.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

@@ -4,8 +4,6 @@
 of them. A record that is broken at a place is led to its edge.
 """
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import Any, TypeAlias

@@ -4,8 +4,6 @@ What a record costs is bounded by its size: nothing is made of a count before th
 that have more values than bytes are counted over all of a record.
 """
 
-from __future__ import annotations
-
 import math
 import struct
 import threading

@@ -1,7 +1,5 @@
 """Arrays and maps of Avro, each read in many records at once: the elements of a round are one of each record."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

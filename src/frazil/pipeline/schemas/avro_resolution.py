@@ -4,8 +4,6 @@ It is as strict as Avro, and stricter where both schemas give a number a meaning
 of another unit, is refused and not read as a number that it is not.
 """
 
-from __future__ import annotations
-
 import struct
 from collections.abc import Callable
 from typing import Any

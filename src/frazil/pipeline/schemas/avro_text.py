@@ -1,7 +1,5 @@
 """The bytes of many records side by side, and the numbers of variable length in them."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any, Final, TypeAlias
 

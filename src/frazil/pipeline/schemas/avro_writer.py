@@ -1,7 +1,5 @@
 """Writing of Avro's binary encoding from JSON, in the form that the reader gives: the other way round."""
 
-from __future__ import annotations
-
 import base64
 import math
 import struct

@@ -1,7 +1,5 @@
 """Default values of Connect schemas in the place of nulls and absent members, as JsonConverter puts them there."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable
 from functools import lru_cache
 from typing import Any

@@ -1,7 +1,5 @@
 """Encoding of JSON values by a schema that a registry gets: the bytes that a registry's converters read."""
 
-from __future__ import annotations
-
 import struct
 from collections.abc import Callable
 

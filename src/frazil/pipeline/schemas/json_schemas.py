@@ -4,8 +4,6 @@ A reader rewrites the JSON of a record as JsonConverter writes it. It leaves num
 leaves out members that the schema does not name, as the converter does.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 from urllib.parse import unquote, urljoin

@@ -4,8 +4,6 @@ Google's own compiler reads them, in a process and a folder of its own: it sees 
 registry gave, and those that every registry knows. It makes descriptors, never code.
 """
 
-from __future__ import annotations
-
 import base64
 import re
 import subprocess

@@ -1,7 +1,5 @@
 """Values of Protobuf's well-known messages, as Kafka Connect's logical types have them."""
 
-from __future__ import annotations
-
 import datetime as dt
 from collections.abc import Callable
 from typing import Any

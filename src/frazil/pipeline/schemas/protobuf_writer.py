@@ -1,7 +1,5 @@
 """Writing of Protobuf messages from JSON, in the form that Protobuf itself has for it."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 from frazil.environment.extras import extra

@@ -1,7 +1,5 @@
 """Values that a Connect schema requires: null or nothing in their place is refused, as JsonConverter does."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from typing import Any

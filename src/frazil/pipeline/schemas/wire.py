@@ -1,7 +1,5 @@
 """Ids of schemas in records: before their bytes, or in a header."""
 
-from __future__ import annotations
-
 import struct
 import uuid
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Fields that transformations look for and that no record has, as those whose names are misspelt."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches

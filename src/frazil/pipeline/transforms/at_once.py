@@ -1,7 +1,5 @@
 """Parts of a chain of transformations that change many records at once: columns, and fields that are taken out."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import msgspec

@@ -1,7 +1,5 @@
 """Change events of Debezium, which are told by their fields."""
 
-from __future__ import annotations
-
 from frazil.pipeline.transforms.record import (
     DataError,
     Json,

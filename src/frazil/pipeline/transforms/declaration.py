@@ -1,7 +1,5 @@
 """Keys of `transforms` and `predicates`: what each alias adds, the rules between them, and the typed result."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Literal, TypeVar

@@ -5,8 +5,6 @@ A transformation of change events knows the row before and after, and by `IDS` w
 row deleted, or notes in `_cdc` what cannot be told; `pipeline.told` decides for each table.
 """
 
-from __future__ import annotations
-
 import copy
 from collections.abc import Sequence
 from functools import lru_cache

@@ -1,7 +1,5 @@
 """Values of headers as JSON, for the transformations that take them."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import msgspec

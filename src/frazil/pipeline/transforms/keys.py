@@ -1,7 +1,5 @@
 """Keys of records as JSON, for the transformations that read them."""
 
-from __future__ import annotations
-
 import math
 import struct
 from collections.abc import Callable, Mapping

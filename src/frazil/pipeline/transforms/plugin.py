@@ -1,7 +1,5 @@
 """Declaration of a transformation or predicate: names of its class, keys, their rules, the code that applies it."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any

@@ -1,7 +1,5 @@
 """Classes that are refused, with what to write instead."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 _SCRIPT = "It runs a script, and no text of a configuration is run here. "

@@ -1,7 +1,5 @@
 """The transformations and predicates that a configuration can name, in the order of the reference page."""
 
-from __future__ import annotations
-
 from frazil.pipeline.transforms.classes.by_logical_table_router import BY_LOGICAL_TABLE_ROUTER
 from frazil.pipeline.transforms.classes.cast import CAST
 from frazil.pipeline.transforms.classes.change_events import CHANGE_EVENTS

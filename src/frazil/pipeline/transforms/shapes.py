@@ -1,7 +1,5 @@
 """Types that the members of transformed values have, as far as their JSON text does not show them."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any, TypeVar
 

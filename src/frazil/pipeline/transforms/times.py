@@ -1,7 +1,5 @@
 """Times among the members of records: those that a schema tells, and those that transformations wrote."""
 
-from __future__ import annotations
-
 from frazil.pipeline.convert import origins, scalars, temporal
 from frazil.pipeline.transforms.record import Json, raw_bytes, string
 from frazil.pipeline.types import Scalar, Typed

@@ -5,8 +5,6 @@ without them; one that they look at is read with the type that records have show
 transformed one by one.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace

@@ -1,7 +1,5 @@
 """Health, metrics and the surroundings of a worker over HTTP, under `/actuator`."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 
 from starlette.applications import Starlette

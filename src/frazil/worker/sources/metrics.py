@@ -1,8 +1,6 @@
 """Metrics of source connectors: an agent in the JVM of their runtime tells them on loopback, under the names that
 Debezium's dashboards ask for."""
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Sequence
 from pathlib import Path

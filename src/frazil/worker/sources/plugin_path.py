@@ -1,7 +1,5 @@
 """Connector classes in the folders of `plugin.path`, found without a JVM by what their jars declare."""
 
-from __future__ import annotations
-
 import re
 import zipfile
 from collections.abc import Iterable, Iterator

@@ -1,7 +1,5 @@
 """Restarts of source connectors and their tasks that have failed, which Kafka Connect leaves to its users."""
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass

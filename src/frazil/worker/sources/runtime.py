@@ -1,7 +1,5 @@
 """The Kafka Connect runtime that runs source connectors: a child of this worker, or a cluster of the user's."""
 
-from __future__ import annotations
-
 import json
 import logging
 import threading

@@ -1,7 +1,5 @@
 """Replication slots of source connectors: what PostgreSQL keeps for them."""
 
-from __future__ import annotations
-
 import logging
 import threading
 from collections.abc import Callable, Mapping

@@ -1,7 +1,5 @@
 """Connectors that are stored in the configuration topic of a Kafka Connect runtime, read without one."""
 
-from __future__ import annotations
-
 from frazil.clients.kafka import offsets as kafka_offsets
 from frazil.clients.kafka import topics as kafka_topics
 from frazil.clients.kafka.ranges import read_ranges

@@ -7,8 +7,6 @@ to Kafka Connect's own tasks; they are passed over and left as they are. One kin
 in the status topic, which Kafka Connect passes over.
 """
 
-from __future__ import annotations
-
 import base64
 import binascii
 import json

@@ -1,7 +1,5 @@
 """Metrics whose values are asked for when somebody looks: states, lag, restarts and processes."""
 
-from __future__ import annotations
-
 import logging
 import threading
 import time

@@ -1,7 +1,5 @@
 """Events of the worker: what its connectors went through, and what users changed, from where."""
 
-from __future__ import annotations
-
 import json
 import logging
 import threading

@@ -1,7 +1,5 @@
 """Metrics of committed batches: what each is called, and how it follows from the report of a batch."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal

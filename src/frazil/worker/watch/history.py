@@ -1,7 +1,5 @@
 """Newest batches of the connectors of this worker, and the rates at which they store records."""
 
-from __future__ import annotations
-
 import threading
 import time
 from collections import Counter, deque

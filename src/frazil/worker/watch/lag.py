@@ -1,7 +1,5 @@
 """Lag of the connectors of a worker, asked with one client for each cluster however many connectors there are."""
 
-from __future__ import annotations
-
 import logging
 import threading
 from collections import defaultdict

@@ -1,8 +1,6 @@
 """Metrics of the worker: `kafka_connector_*` of records and files, `frazil_*` of commits, lag and states, and
 `kafka_connect_*`, the names of Kafka Connect's own."""
 
-from __future__ import annotations
-
 import threading
 import time
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence

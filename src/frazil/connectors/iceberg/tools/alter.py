@@ -1,7 +1,5 @@
 """Changes of a table's columns and properties, in one commit."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 

@@ -1,7 +1,5 @@
 """Branches and tags of a table, and the way back to an older snapshot."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """Notes in the schema of an Avro file about the Connect schema of its records, as Confluent's converter writes them."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

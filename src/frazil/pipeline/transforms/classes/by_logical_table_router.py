@@ -1,7 +1,5 @@
 """ByLogicalTableRouter: one topic for the tables that are parts of one."""
 
-from __future__ import annotations
-
 from frazil.declare.definition import Key
 from frazil.declare.validators import all_of, java_regular_expression, non_empty
 from frazil.pipeline.transforms.classes.regex_router import check_replacement, renamer, renames

@@ -3,8 +3,6 @@
 It stands before a connector's transformations when `frazil.cdc.format` is set; no configuration has to name it.
 """
 
-from __future__ import annotations
-
 from datetime import UTC, datetime, timedelta
 
 from frazil.declare.definition import Key

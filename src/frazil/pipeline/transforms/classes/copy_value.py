@@ -1,7 +1,5 @@
 """CopyValue: a field of the value under another name, too."""
 
-from __future__ import annotations
-
 from frazil.declare.definition import Key
 from frazil.pipeline.transforms.columns import ApplyToBlock, Block
 from frazil.pipeline.transforms.plugin import ICEBERG, Options, Transformation, of_texts, text

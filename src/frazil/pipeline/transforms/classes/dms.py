@@ -1,7 +1,5 @@
 """DmsTransform: the row of a change event of AWS DMS at the top, and the change in `_cdc`."""
 
-from __future__ import annotations
-
 from frazil.pipeline.transforms.following import Following
 from frazil.pipeline.transforms.plugin import ICEBERG, Options, Transformation
 from frazil.pipeline.transforms.record import (

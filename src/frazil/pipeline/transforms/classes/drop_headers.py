@@ -1,7 +1,5 @@
 """DropHeaders: headers of some names go."""
 
-from __future__ import annotations
-
 from frazil.declare.definition import Key
 from frazil.pipeline.transforms.columns import same
 from frazil.pipeline.transforms.plugin import Options, Transformation, items, not_empty

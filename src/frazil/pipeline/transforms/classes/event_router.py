@@ -1,7 +1,5 @@
 """EventRouter: the messages that an application has put into its outbox table."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import msgspec

@@ -1,7 +1,5 @@
 """ExtractChangedRecordState: the names of the fields that a change has changed, as headers."""
 
-from __future__ import annotations
-
 import msgspec
 
 from frazil.declare.definition import Key

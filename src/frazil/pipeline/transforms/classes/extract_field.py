@@ -1,7 +1,5 @@
 """ExtractField: one field in place of the whole key or value."""
 
-from __future__ import annotations
-
 from frazil.declare.definition import Key
 from frazil.declare.validators import one_of_any_case
 from frazil.pipeline.transforms.columns import ApplyToBlock, Block, members_of

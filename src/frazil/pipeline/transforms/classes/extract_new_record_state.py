@@ -1,7 +1,5 @@
 """ExtractNewRecordState: the row after a change in place of the change event."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import msgspec

@@ -1,7 +1,5 @@
 """Filter: no record goes on."""
 
-from __future__ import annotations
-
 from frazil.pipeline.transforms.columns import one_by_one
 from frazil.pipeline.transforms.plugin import Transformation
 

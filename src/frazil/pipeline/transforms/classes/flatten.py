@@ -1,7 +1,5 @@
 """Flatten: fields of objects at the top, under names that join those of the levels."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 from frazil.declare.definition import Key

@@ -1,7 +1,5 @@
 """HeaderFrom: headers from fields."""
 
-from __future__ import annotations
-
 from frazil.declare.definition import Key
 from frazil.declare.validators import one_of
 from frazil.pipeline.transforms.columns import ApplyToBlock, same, without

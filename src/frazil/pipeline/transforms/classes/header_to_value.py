@@ -1,7 +1,5 @@
 """HeaderToValue: headers as fields."""
 
-from __future__ import annotations
-
 from frazil.declare.definition import Key
 from frazil.declare.validators import one_of
 from frazil.pipeline.transforms.debezium_event import PACKAGE

@@ -1,7 +1,5 @@
 """HoistField: the whole key or value as a field of an object."""
 
-from __future__ import annotations
-
 from frazil.declare.definition import Key
 from frazil.pipeline.transforms.columns import ApplyToBlock
 from frazil.pipeline.transforms.plugin import KEY_OR_VALUE, Options, Transformation, text

@@ -1,7 +1,5 @@
 """InsertField: where a record is from, its time, or a constant as fields."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 from frazil.declare.definition import Key, invalid_value

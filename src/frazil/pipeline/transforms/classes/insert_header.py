@@ -1,7 +1,5 @@
 """InsertHeader: one more header."""
 
-from __future__ import annotations
-
 from frazil.declare.definition import Key
 from frazil.pipeline.transforms.columns import same
 from frazil.pipeline.transforms.headers import header_text

@@ -4,8 +4,6 @@ Whole numbers are of one type whatever their size is, up to 64 bits, and null in
 Connect makes the text `null`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from functools import lru_cache
 from typing import TypeAlias

@@ -1,7 +1,5 @@
 """KafkaMetadataTransform: where a record is from, its time, and a constant as fields of the value."""
 
-from __future__ import annotations
-
 from frazil.declare.definition import Key
 from frazil.pipeline.transforms.plugin import ICEBERG, Options, Problems, Transformation, text
 from frazil.pipeline.transforms.record import COORDINATES, Apply, Json, Part, Record, coordinate, members, quoted

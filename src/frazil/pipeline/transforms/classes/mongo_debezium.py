@@ -1,7 +1,5 @@
 """MongoDebeziumTransform, which is refused."""
 
-from __future__ import annotations
-
 from frazil.declare.definition import Key
 from frazil.pipeline.transforms.plugin import ICEBERG, Transformation
 

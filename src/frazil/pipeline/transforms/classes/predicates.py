@@ -1,7 +1,5 @@
 """Predicates: which records a transformation is for."""
 
-from __future__ import annotations
-
 from frazil.declare.definition import Key
 from frazil.declare.validators import all_of, java_regular_expression, non_empty
 from frazil.pipeline.convert.strict import is_nothing

@@ -1,7 +1,5 @@
 """ReplaceField: fields left out, kept or renamed."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from frazil.declare.definition import Key, invalid_value

@@ -1,7 +1,5 @@
 """SetSchemaMetadata: another name or version for the schema of the key or value."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

@@ -1,7 +1,5 @@
 """TimestampConverter: times between text, epoch numbers and the types of columns, exact to the nanosecond."""
 
-from __future__ import annotations
-
 import datetime as dt
 from collections.abc import Callable, Mapping
 from typing import Final

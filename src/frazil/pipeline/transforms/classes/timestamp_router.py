@@ -3,8 +3,6 @@
 The new topic is what later predicates and transformations see; positions and counters stay with the topic read.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 from frazil.declare.definition import Key, invalid_value

@@ -1,7 +1,5 @@
 """TimezoneConverter: times of a change event in another time zone."""
 
-from __future__ import annotations
-
 import datetime as dt
 import re
 from collections.abc import Callable, Iterable

@@ -1,7 +1,5 @@
 """ValueToKey: the key from fields of the value."""
 
-from __future__ import annotations
-
 from frazil.declare.definition import Key
 from frazil.pipeline.transforms.columns import same
 from frazil.pipeline.transforms.plugin import REPLACE_NULL, Options, Transformation, items, not_empty, of_lists

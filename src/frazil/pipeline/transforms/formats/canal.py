@@ -3,8 +3,6 @@
 Values are texts; `mysqlType` says what they are.
 """
 
-from __future__ import annotations
-
 import base64
 import re
 from collections.abc import Callable, Mapping, Sequence

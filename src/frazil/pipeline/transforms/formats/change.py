@@ -1,7 +1,5 @@
 """Changes that a record tells of, and what a format of change events has to say of them."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias

@@ -1,7 +1,5 @@
 """Change events of Debezium for databases with tables."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import msgspec

@@ -1,7 +1,5 @@
 """Change events of Debezium for MongoDB: documents as texts of extended JSON."""
 
-from __future__ import annotations
-
 import datetime as dt
 from collections.abc import Callable, Sequence
 from typing import Any

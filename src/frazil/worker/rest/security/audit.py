@@ -1,7 +1,5 @@
 """Audit of the REST API: who changed what, when, from where, and what became of it."""
 
-from __future__ import annotations
-
 import logging
 import re
 from urllib.parse import unquote
