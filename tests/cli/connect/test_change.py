@@ -113,7 +113,7 @@ def test_patch_and_delete_by_regular_expression(program: Program) -> None:
     assert program.ok("delete", "connector", "logs-.*", "-e") == "logs-a: deleted\nlogs-b: deleted\n"
     code, out, err = program.run("delete", "connector", "gone", "other")
     assert (code, out) == (1, "other: deleted\n")
-    assert err.startswith("frazil: gone: DELETE")
+    assert err.startswith("frazil: gone: Connector gone not found (404 of ")
     code, _, err = program.run("delete", "connector", "logs-.*", "-e")
     assert code == 1
     assert "no connector matches logs-.*" in err
@@ -136,7 +136,7 @@ def test_a_name_with_a_slip_of_the_pen_is_told_with_what_was_meant(program: Prog
     code, out, err = program.run("pause", "connector", "order-sink", "xyz")
     assert (code, out) == (1, "")
     assert [line.partition("; ")[2] for line in err.splitlines()] == ["did you mean orders-sink?", ""]
-    assert err.splitlines()[0].startswith("frazil: order-sink: PUT")
+    assert err.splitlines()[0].startswith("frazil: order-sink: Unknown connector order-sink (404 of ")
     assert "; did you mean IcebergSinkConnector?" in program.run("describe", "plugin", "IcebergSinkConector")[2]
     assert "did you mean" not in program.run("restart", "task", "orders-sink/9")[2]
 
