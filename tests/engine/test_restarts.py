@@ -108,6 +108,7 @@ def left(made: Sequence[weakref.ref[Any]]) -> list[Any]:
     What measures coverage looks at the local variables of all frames, and Python 3.11 keeps with a frame what it had
     when it was last looked at: a look brings that up to date.
     """
+    gc.collect()
     for frame in sys._current_frames().values():  # noqa: SLF001
         each: FrameType | None = frame
         while each is not None:
