@@ -8,6 +8,7 @@ from frazil.clients.kafka.groups import set_group_offsets
 from frazil.clients.kafka.topics import ensure_topics
 from frazil.stack.local import LocalStack
 from tests.cli.connect.conftest import SINK, Program
+from tests.connectors.samples import MINIMAL_S3_SINK
 from tests.harness import produce
 from tests.waits import PATIENCE_S, eventually
 
@@ -20,7 +21,7 @@ def test_waiting_for_what_the_topics_have(program: Program, stack: LocalStack, m
     ensure_topics(servers, {"wait.stored": (1, {})})
     produce(servers, "wait.stored", [b"1", b"2", b"3"], 3)
     keys = {key: value for key, value in SINK.items() if key != "topics"}
-    program.client.put_config("named", {**keys, "topics": "wait.stored", "flush.size": "4"})
+    program.client.put_config("named", {**MINIMAL_S3_SINK, "name": "named", "topics": "wait.stored", "flush.size": "4"})
     program.client.put_config("by-pattern", {**keys, "topics.regex": r"wait\.stored"})
     for name in ("named", "by-pattern"):
         code, _, err = program.run("wait", "connector", name, "--for", "caught-up", "--timeout", "0")
