@@ -80,6 +80,39 @@ def test_avro_has_the_types_that_the_schema_says(tmp_path: Path) -> None:
     assert (first["born"], str(second["price"]), second["at"]) == (dt.date(1970, 1, 2), "1.56", 1)  # type: ignore[index, call-overload]
 
 
+def test_what_transforms_make_is_required_as_the_fields_before_were(tmp_path: Path) -> None:
+    steps: dict[str, dict[str, str]] = {
+        "Cast$Value": {"spec": "n:int64,m:string"},
+        "TimestampConverter$Value": {"field": "at", "target.type": "string", "format": "yyyy"},
+        "InsertField$Value": {"offset.field": "o!", "topic.field": "t?", "partition.field": "p"},
+        "HoistField$Value": {"field": "whole"},
+    }
+    named = {f"transforms.s{n}.type": KAFKA + name for n, name in enumerate(steps)}
+    keys = {f"transforms.s{n}.{key}": value for n, own in enumerate(steps.values()) for key, value in own.items()}
+    changed = {**STEPS, "transforms": "s0,s1,s2,s3", **named, **keys}
+    disk = Disk(tmp_path, **changed, **{"format.class": FORMAT + "avro.AvroFormat", "flush.size": "1"})
+    fields = [
+        {"field": "n", "type": "int32", "default": 7},
+        {"field": "m", "type": "int32", "optional": True, "default": 7},
+        {"field": "at", "type": "int64"},
+    ]
+    value = {"schema": {"type": "struct", "fields": fields}, "payload": {"n": 1, "m": 2, "at": 0}}
+    disk.run([Row(0, json.dumps(value).encode())])
+    (path,) = Path(disk.store.folder).rglob("*.avro")
+    with path.open("rb") as file:
+        written: Any = fastavro.reader(file).writer_schema
+    (whole,) = written["fields"]
+    types = {field["name"]: (field["type"], field.get("default")) for field in whole["type"]["fields"]}
+    assert types == {
+        "n": ({"type": "long", "connect.default": 7}, 7),
+        "m": ([{"type": "string", "connect.default": "7"}, "null"], "7"),
+        "at": ("string", None),
+        "o": ("long", None),
+        "t": (["null", "string"], None),
+        "p": (["null", "int"], None),
+    }
+
+
 def test_another_schema_begins_another_object(tmp_path: Path) -> None:
     disk = Disk(tmp_path, **STEPS, **{"format.class": FORMAT + "parquet.ParquetFormat", "flush.size": "2"})
     more = [*FIELDS, {"field": "new", "type": "int64"}]

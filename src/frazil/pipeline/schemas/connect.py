@@ -108,6 +108,15 @@ def _optional(text: bytes) -> bytes:
     return msgspec.structs.replace(read_schema(text), optional=True).to_json()
 
 
+@lru_cache(maxsize=4096)
+def as_required(text: bytes) -> bytes:
+    """Make the JSON of a schema, or nothing, say that values may not be null, and nothing of a default value."""
+    schema = read_schema(text) if text else None
+    if schema is None or (schema.optional is not True and schema.default is msgspec.UNSET):
+        return text
+    return msgspec.structs.replace(schema, optional=False, default=msgspec.UNSET).to_json()
+
+
 read_schema = msgspec.json.Decoder(ConnectSchema).decode
 """Read the JSON of a valid schema."""
 

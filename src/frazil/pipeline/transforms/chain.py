@@ -286,6 +286,7 @@ class Transformer:
         keys: Sequence[bytes | None] = rows.keys if self._read_key is not None else [None] * count
         headers = rows.headers if self._reads_headers and rows.headers is not None else [()] * count
         columns = zip(read.values, rows.offsets.tolist(), rows.stamps.tolist(), keys, headers, strict=True)
+        before, schema = None, UNNAMED
         for index, (value, offset, timestamp, key, named) in enumerate(columns):
             record = Record()
             record.value, record.key = value, key
@@ -298,7 +299,9 @@ class Transformer:
             record.headers = list(named)
             shape = None if read.shapes is None else read.shapes[index]
             record.typed = shape is not None
-            record.value_schema = UNNAMED if shape is None else identity_of(shape)
+            if shape is not before:
+                before, schema = shape, UNNAMED if shape is None else identity_of(shape)
+            record.value_schema = schema
             record.key_schema = UNNAMED
             yield read.position(index), record, shape, named
 

@@ -43,11 +43,11 @@ class Block:
         """Give the records other topics."""
         return replace(self, topics=topics)
 
-    def constant(self, value: Any, type_: Type, arrow: pa.DataType) -> Member:
-        """Make a member that is the same in all records."""
+    def constant(self, value: Any, type_: pa.DataType) -> pa.Array:
+        """Make an array of a value that is the same in all records."""
         import pyarrow as pa
 
-        return pa.repeat(pa.scalar(value, arrow), len(self)), type_
+        return pa.repeat(pa.scalar(value, type_), len(self))
 
     def struct(self) -> pa.StructArray:
         """Put the members into one array."""

@@ -7,7 +7,8 @@ digit by digit.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from dataclasses import replace as changed
 from typing import Any, Literal, TypeAlias
 
 import msgspec
@@ -15,6 +16,7 @@ import msgspec
 from frazil.declare.converters import STRING_CONVERTER
 from frazil.pipeline.convert import scalars
 from frazil.pipeline.convert.strict import UnreadableValue, not_json, parse_object
+from frazil.pipeline.schemas.connect import ConnectSchema, as_required
 from frazil.pipeline.types import Map, Struct, Type, Typed
 
 Raw = msgspec.Raw
@@ -41,10 +43,12 @@ class Identity:
 
     name: str = ""
     version: int | None = None
-    told: bytes = field(default=b"", compare=False)
+    told: bytes = b""
 
 
 UNNAMED = Identity()
+MADE = Identity(told=ConnectSchema("struct").to_json())
+"""Schema of the objects that transformations make of values with a schema."""
 
 
 class Record:
@@ -187,6 +191,14 @@ def replace(record: Record, part: Part, value: Json | None) -> None:
     """Put another key or value in place; JSON null is None."""
     setattr(record, f"{part}_schema", identity(value))
     setattr(record, part, None if value is None or is_null(value) else value)
+
+
+def rebuilt(record: Record, part: Part) -> None:
+    """Note that an object has a new schema, which keeps name, version, documentation and parameters of the old one."""
+    schema: Identity = getattr(record, f"{part}_schema")
+    told = as_required(schema.told)
+    if told != schema.told:
+        setattr(record, f"{part}_schema", changed(schema, told=told))
 
 
 def identity(value: Json | None) -> Identity:

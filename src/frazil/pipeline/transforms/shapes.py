@@ -1,13 +1,13 @@
 """Types that the members of transformed values have, as far as their JSON text does not show them."""
 
+from collections.abc import Callable
 from dataclasses import replace
-from typing import Any, TypeVar
+from typing import Any
 
-from frazil.pipeline.schemas.connect import as_optional
+from frazil.pipeline.schemas.connect import as_optional, is_optional
 from frazil.pipeline.transforms.record import UNNAMED, Identity, Json
-from frazil.pipeline.types import Field, Struct, Type, Typed
+from frazil.pipeline.types import Field, Scalar, Struct, Type, Typed
 
-_T = TypeVar("_T", bound=Type)
 _MOST = 1000
 _TELLING = frozenset((Typed, dict))
 
@@ -35,24 +35,39 @@ class Shapes:
         return found
 
 
-class Optionals:
-    """Makes types whose values may be null, whatever their schema says; the same one gives the same object."""
+class Derived:
+    """Makes types of those that values had before; the same one gives the same object."""
 
-    def __init__(self) -> None:
-        self._known: dict[int, tuple[Type, Type]] = {}
+    def __init__(self, make: Callable[[Any], Type]) -> None:
+        self._make = make
+        self._known: dict[int, tuple[Type | None, Type]] = {}
 
-    def of(self, type_: _T) -> _T:
-        """Make the type of values that may be null."""
-        found = self._known.get(id(type_))
+    def of(self, value: Json) -> Type:
+        """Make the type that a value gets; it is made of None for one whose type is not known."""
+        before = value.type if type(value) is Typed else None
+        found = self._known.get(id(before))
         if found is None:
             if len(self._known) >= _MOST:
                 self._known.clear()
-            found = self._known[id(type_)] = type_, replace(type_, told=as_optional(type_.told))
-        return found[1]  # type: ignore[return-value]
+            found = self._known[id(before)] = before, self._make(before)
+        return found[1]
+
+
+class Optionals(Derived):
+    """Makes types whose values may be null, whatever their schema says."""
+
+    def __init__(self) -> None:
+        super().__init__(lambda type_: replace(type_, told=as_optional(type_.told)))
 
     def member(self, value: Json) -> Json:
         """Note that a value may be null."""
-        return Typed(value.raw, self.of(value.type)) if isinstance(value, Typed) else value
+        return Typed(value.raw, self.of(value)) if isinstance(value, Typed) else value
+
+
+def as_nullable(type_: Scalar) -> Callable[[Type | None], Scalar]:
+    """Give the function for a required type: its values may be null where those before may be, or are not known."""
+    optional = replace(type_, told=as_optional(type_.told))
+    return lambda before: optional if before is None or is_optional(before.told) else type_
 
 
 def _key(value: dict[str, Json]) -> tuple[Any, ...]:

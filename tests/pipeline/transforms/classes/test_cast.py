@@ -1,11 +1,12 @@
 from __future__ import annotations
 
+import msgspec
 import pytest
 
 from frazil.pipeline.convert.strict import StageError
-from frazil.pipeline.schemas.connect import DATE, TIME, TIMESTAMP
+from frazil.pipeline.schemas.connect import DATE, TIME, TIMESTAMP, ConnectSchema
 from frazil.pipeline.transforms.chain import Transformer
-from frazil.pipeline.transforms.record import Raw
+from frazil.pipeline.transforms.record import Members, Raw
 from frazil.pipeline.types import Scalar, Typed
 from tests.pipeline.transforms.chains import after, applied, chain, record, text
 
@@ -122,3 +123,21 @@ def test_times_of_a_schema_as_text(origin: str, number: int, text: str) -> None:
     value = made.value["a"]
     assert isinstance(value, Typed)
     assert (bytes(value.raw), value.type) == (f'"{text}"'.encode(), Scalar("string"))
+
+
+@pytest.mark.parametrize(("default", "cast"), [(b'"12"', b"12"), (b"null", None), (None, None)])
+def test_a_default_value_of_a_schema_is_cast(default: bytes | None, cast: bytes | None) -> None:
+    schema = ConnectSchema("string", optional=True, default=msgspec.UNSET if default is None else msgspec.Raw(default))
+    made = record(None, typed=True)
+    made.value = {"a": Typed(Raw(b'"5"'), Scalar("string", told=schema.to_json()))}
+    assert Transformer(chain(("Cast$Value", {"spec": "a:int16"}))).apply(made)
+    assert isinstance(made.value, dict) and isinstance(made.value["a"], Typed)
+    told = ConnectSchema("int16", optional=True, default=msgspec.UNSET if cast is None else msgspec.Raw(cast))
+    assert made.value["a"].type.told == told.to_json()
+
+
+def test_a_default_value_that_cannot_be_cast_fails_the_record() -> None:
+    schema = ConnectSchema("string", default=msgspec.Raw(b'"x"'))
+    value: Members = {"a": Typed(Raw(b'"5"'), Scalar("string", told=schema.to_json()))}
+    with pytest.raises(StageError, match="a: the text is not an integer of 16 bits"):
+        Transformer(chain(("Cast$Value", {"spec": "a:int16"}))).apply(record(value, typed=True))  # type: ignore[arg-type]

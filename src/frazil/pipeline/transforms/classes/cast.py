@@ -9,12 +9,16 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Mapping
+from dataclasses import replace as change
 from decimal import Decimal, InvalidOperation
 from typing import TYPE_CHECKING, Any
 
+import msgspec
+
 from frazil.declare.definition import Key, invalid_value
 from frazil.pipeline.convert import legacy_scalars, scalars, temporal
-from frazil.pipeline.schemas.connect import DATE, TIME, TIMESTAMP
+from frazil.pipeline.envelope import rewritten
+from frazil.pipeline.schemas.connect import DATE, TIME, TIMESTAMP, ConnectSchema, read_schema
 from frazil.pipeline.transforms.columns import ApplyToBlock, Block
 from frazil.pipeline.transforms.plugin import (
     KEY_OR_VALUE,
@@ -41,8 +45,9 @@ from frazil.pipeline.transforms.record import (
     replace,
     string,
 )
+from frazil.pipeline.transforms.shapes import Derived, as_nullable
 from frazil.pipeline.transforms.times import told_nanos
-from frazil.pipeline.types import Scalar, Type, Typed
+from frazil.pipeline.types import Scalar, ScalarKind, Type, Typed
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -55,15 +60,19 @@ _WHOLE_FROM = 1 << 24  # from here on a float32 is a whole number, and its short
 _NOT_FINITE = Scalar("double")
 _TIMES = {DATE: "date", TIME: "time", TIMESTAMP: "timestamptz", "": ""}
 """Kinds of times by the names of their schemas; those that transformations have written have none."""
-_RESULTS: Mapping[str, Scalar] = {
-    **dict.fromkeys(("int8", "int16", "int32"), Scalar("int")),
-    "int64": Scalar("long"),
-    "float32": Scalar("float"),
-    "float64": Scalar("double"),
-    "boolean": Scalar("boolean"),
-    "string": Scalar("string"),
+_KINDS: Mapping[str, ScalarKind] = {
+    **dict.fromkeys(("int8", "int16", "int32"), "int"),
+    "int64": "long",
+    "float32": "float",
+    "float64": "double",
+    "boolean": "boolean",
+    "string": "string",
 }
-"""Types that records with a schema get."""
+_RESULTS: Mapping[str, Scalar] = {
+    name: Scalar(kind, told=ConnectSchema(kind if name.startswith("float") else name).to_json())
+    for name, kind in _KINDS.items()
+}
+"""Types that records with a schema get, where the field was required."""
 _float32 = legacy_scalars.converter(Scalar("float"))
 _float64 = legacy_scalars.converter(Scalar("double"))
 
@@ -72,28 +81,27 @@ def _build(options: Options, part: Part) -> Apply:
     """Keep null and absent fields as they are."""
     spec = items(options, "spec")
     if len(spec) == 1 and ":" not in spec[0]:
-        whole = _converter(spec[0])
+        cast_whole = _caster(spec[0], f"the {part}")
 
         def apply_whole(record: Record) -> None:
             found = looked_at(record, part)
             if found is not None:
-                replace(record, part, _noted(record, _named(f"the {part}", whole, found), spec[0]))
+                replace(record, part, cast_whole(record, found))
 
         return apply_whole
     casts = {}
     for entry in spec:
         name, type_ = entry.split(":")
-        casts[name.strip()] = _converter(type_), type_
+        casts[name.strip()] = _caster(type_, name.strip())
 
     def apply(record: Record) -> None:
         found = members(record, part)
         if found is None:
             return
-        for name, (convert, type_) in casts.items():
+        for name, cast in casts.items():
             value = found.get(name)
             if value is not None:
-                cast = value if is_null(value) else _named(name, convert, value)
-                found[name] = _noted(record, cast, type_)
+                found[name] = cast(record, value)
 
     return apply
 
@@ -144,11 +152,31 @@ def _fields(options: Options) -> Fields:
     return (("spec", (name.strip(),)) for name, colon, _ in entries if colon)
 
 
-def _named(name: str, convert: Callable[[Json], Json], value: Json) -> Json:
-    try:
-        return convert(value)
-    except ValueError as error:
-        raise DataError(f"{name}: {error}") from None
+def _caster(type_: str, name: str) -> Callable[[Record, Json], Json]:
+    """Make the function that casts a value of a record and notes its type, if the record has a schema."""
+    convert, result = _converter(type_), as_nullable(_RESULTS[type_.strip().lower()])
+    results = Derived(lambda before: _with_default(result(before), before, convert))
+
+    def cast(record: Record, value: Json) -> Json:
+        try:
+            made = value if is_null(value) else convert(value)
+            if not record.typed or isinstance(made, dict):
+                return made
+            return Typed(made.raw if isinstance(made, Typed) else made, results.of(value))
+        except ValueError as error:
+            raise DataError(f"{name}: {error}") from None
+
+    return cast
+
+
+def _with_default(result: Scalar, before: Type | None, convert: Callable[[Json], Json]) -> Scalar:
+    """Note the default value that a field had, cast as its values are."""
+    default = read_schema(before.told).default if isinstance(before, Scalar) and before.told else msgspec.UNSET
+    if before is None or default is msgspec.UNSET or is_null(default):
+        return result
+    made = convert(Typed(Raw(rewritten(before.told, default)), before))
+    told = msgspec.structs.replace(read_schema(result.told), default=Raw(raw_bytes(made)))
+    return change(result, told=told.to_json())
 
 
 def _of_times(convert: Callable[[bytes], Json], write: Callable[[str, int], Json]) -> Callable[[Json], Json]:
@@ -171,13 +199,6 @@ def _time_text(kind: str, nanos: int) -> Raw:
 def _time_number(kind: str, nanos: int) -> bytes:
     """Write the number that Connect has for a time: days, or milliseconds."""
     return b"%d" % (nanos // (temporal.NANOS_PER_DAY if kind == "date" else 1_000_000))
-
-
-def _noted(record: Record, value: Json, type_: str) -> Json:
-    """Note the type of a value of a record with a schema."""
-    if not record.typed or isinstance(value, dict):
-        return value
-    return Typed(value.raw if isinstance(value, Typed) else value, _RESULTS[type_.strip().lower()])
 
 
 def _converter(type_: str) -> Callable[[Json], Json]:

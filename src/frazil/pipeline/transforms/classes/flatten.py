@@ -9,6 +9,7 @@ from frazil.pipeline.transforms.record import (
     NULL,
     Apply,
     DataError,
+    Identity,
     Json,
     Part,
     Raw,
@@ -17,6 +18,7 @@ from frazil.pipeline.transforms.record import (
     members,
     object_of,
     raw_bytes,
+    rebuilt,
 )
 from frazil.pipeline.transforms.shapes import Optionals
 from frazil.pipeline.types import Struct, Typed
@@ -55,7 +57,11 @@ def _build(options: Options, part: Part) -> Apply:
         found = members(record, part)
         if found is not None:
             lifted: dict[str, Json] = {}
+            schema: Identity = getattr(record, f"{part}_schema")
+            if schema.told and is_optional(schema.told):
+                found = {name: optionals.member(one) for name, one in found.items()}
             lift(found, "", lifted, _MAX_CHARACTERS, 0)
+            rebuilt(record, part)
             setattr(record, part, lifted)
 
     return apply

@@ -13,7 +13,7 @@ from frazil.pipeline.transforms.plugin import (
     pairs,
     text,
 )
-from frazil.pipeline.transforms.record import Apply, Part, Record, copied, members
+from frazil.pipeline.transforms.record import Apply, Part, Record, copied, members, rebuilt
 
 
 def _build(options: Options, part: Part) -> Apply:
@@ -31,6 +31,7 @@ def _build(options: Options, part: Part) -> Apply:
         if move:
             for name in fields:
                 found.pop(name, None)
+            rebuilt(record, part)
 
     return apply
 

@@ -3,7 +3,18 @@
 from frazil.declare.definition import Key
 from frazil.pipeline.transforms.columns import ApplyToBlock
 from frazil.pipeline.transforms.plugin import KEY_OR_VALUE, Options, Transformation, text
-from frazil.pipeline.transforms.record import NULL, UNNAMED, Apply, Identity, Part, Raw, Record, looked_at, raw_bytes
+from frazil.pipeline.transforms.record import (
+    MADE,
+    NULL,
+    UNNAMED,
+    Apply,
+    Identity,
+    Part,
+    Raw,
+    Record,
+    looked_at,
+    raw_bytes,
+)
 from frazil.pipeline.transforms.shapes import Shapes
 from frazil.pipeline.types import Typed
 
@@ -17,7 +28,8 @@ def _build(options: Options, part: Part) -> Apply:
         schema: Identity = getattr(record, f"{part}_schema")
         if schema != UNNAMED and type(found) is dict and (known := shapes.of(found, schema)) is not None:
             found = Typed(Raw(raw_bytes(found)), known)
-        setattr(record, f"{part}_schema", UNNAMED)
+        has_schema = isinstance(found, Typed) and found.type.told
+        setattr(record, f"{part}_schema", MADE if has_schema else UNNAMED)
         setattr(record, part, {name: NULL if found is None else found})
 
     return apply

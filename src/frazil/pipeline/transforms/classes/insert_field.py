@@ -1,57 +1,69 @@
 """InsertField: where a record is from, its time, or a constant as fields."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 from frazil.declare.definition import Key, invalid_value
-from frazil.pipeline.schemas.connect import TIMESTAMP
-from frazil.pipeline.transforms.columns import ApplyToBlock, Block
+from frazil.pipeline.schemas.connect import TIMESTAMP, ConnectSchema, as_optional
+from frazil.pipeline.transforms.columns import ApplyToBlock, Block, Member
 from frazil.pipeline.transforms.plugin import KEY_OR_VALUE, REPLACE_NULL, Options, Problems, Transformation, text
-from frazil.pipeline.transforms.record import COORDINATES, Apply, Part, Record, coordinate, members, quoted
-from frazil.pipeline.types import STRING, Scalar, Type, Typed
+from frazil.pipeline.transforms.record import COORDINATES, Apply, Part, Record, coordinate, members, quoted, rebuilt
+from frazil.pipeline.types import Scalar, Typed
 
-_TYPES: Mapping[str, Type] = {
-    "topic": STRING,
-    "partition": Scalar("int"),
-    "offset": Scalar("long"),
-    "timestamp": Scalar("timestamptz", origin=TIMESTAMP),
+_TYPES: Mapping[str, Scalar] = {
+    "topic": Scalar("string", told=ConnectSchema("string").to_json()),
+    "partition": Scalar("int", told=ConnectSchema("int32").to_json()),
+    "offset": Scalar("long", told=ConnectSchema("int64").to_json()),
+    "timestamp": Scalar(
+        "timestamptz", origin=TIMESTAMP, told=ConnectSchema("int64", name=TIMESTAMP, version=1).to_json()
+    ),
+    "static": Scalar("string", told=ConnectSchema("string").to_json()),
 }
-"""Types that a record with a schema gets."""
+"""Types that a record with a schema gets, where its fields are required."""
+
+
+def _wanted(options: Options) -> dict[str, tuple[str, Scalar]]:
+    """Give names and types of the fields, by what they hold."""
+    found = {}
+    for source, type_ in _TYPES.items():
+        name = text(options, f"{source}.field")
+        if name:
+            own = type_ if name[-1] == "!" else replace(type_, told=as_optional(type_.told))
+            found[source] = name[:-1] if name[-1] in ("!", "?") else name, own
+    return found
 
 
 def _build(options: Options, part: Part) -> Apply:
-    names = {source: text(options, f"{source}.field") for source in (*COORDINATES, "static")}
-    wanted = {source: name[:-1] if name[-1:] in ("!", "?") else name for source, name in names.items() if name}
-    static_name = wanted.pop("static", "")
-    constant = quoted(text(options, "static.value")) if options.get("static.field") is not None else None
+    wanted = _wanted(options)
+    constant = quoted(text(options, "static.value"))
 
     def apply(record: Record) -> None:
         found = members(record, part)
         if found is None:
             return
-        for source, name in wanted.items():
-            value = coordinate(record, source)
-            found[name] = Typed(value, _TYPES[source]) if record.typed else value
-        if constant is not None:
-            found[static_name] = Typed(constant, STRING) if record.typed else constant
+        for source, (name, type_) in wanted.items():
+            value = constant if source == "static" else coordinate(record, source)
+            found[name] = Typed(value, type_) if record.typed else value
+        rebuilt(record, part)
 
     return apply
 
 
 def _columns(options: Options) -> ApplyToBlock:
-    names = {source: text(options, f"{source}.field") for source in (*COORDINATES, "static")}
-    wanted = {source: name[:-1] if name[-1:] in ("!", "?") else name for source, name in names.items() if name}
+    wanted = _wanted(options)
 
     def apply(block: Block) -> Block:
         import pyarrow as pa
 
         values = {
-            "topic": lambda: (pa.array(block.topics, pa.string()), _TYPES["topic"]),
-            "partition": lambda: block.constant(block.partition, _TYPES["partition"], pa.int32()),
-            "offset": lambda: (pa.array(block.offsets), _TYPES["offset"]),
-            "timestamp": lambda: (pa.array(block.stamps), _TYPES["timestamp"]),
-            "static": lambda: block.constant(text(options, "static.value"), STRING, pa.string()),
+            "topic": lambda: pa.array(block.topics, pa.string()),
+            "partition": lambda: block.constant(block.partition, pa.int32()),
+            "offset": lambda: pa.array(block.offsets),
+            "timestamp": lambda: pa.array(block.stamps),
+            "static": lambda: block.constant(text(options, "static.value"), pa.string()),
         }
-        return block.having(block.members | {name: values[source]() for source, name in wanted.items()})
+        added: dict[str, Member] = {name: (values[source](), type_) for source, (name, type_) in wanted.items()}
+        return block.having(block.members | added)
 
     return apply
 
@@ -66,7 +78,7 @@ def _check(prefix: str, options: Options) -> Problems:
 
 
 def _field(name: str, what: str) -> Key:
-    documentation = f"Name of the field for {what}. A `!` or `?` at its end is dropped: fields are always optional."
+    documentation = f"Name of the field for {what}. It is required with a `!` at its end; that and a `?` are dropped."
     return Key(name, "STRING", documentation, default=None)
 
 

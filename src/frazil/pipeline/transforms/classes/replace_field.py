@@ -14,7 +14,7 @@ from frazil.pipeline.transforms.plugin import (
     items,
     of_lists,
 )
-from frazil.pipeline.transforms.record import Apply, Part, Record, members
+from frazil.pipeline.transforms.record import Apply, Part, Record, members, rebuilt
 
 
 def _build(options: Options, part: Part) -> Apply:
@@ -31,6 +31,7 @@ def _build(options: Options, part: Part) -> Apply:
             for name, value in found.items()
             if name not in exclude and (not include or name in include)
         }
+        rebuilt(record, part)
         setattr(record, part, kept)
 
     def drop(record: Record) -> None:
@@ -38,6 +39,7 @@ def _build(options: Options, part: Part) -> Apply:
         if found is not None:
             for name in exclude:
                 found.pop(name, None)
+            rebuilt(record, part)
 
     return apply if include or renames else drop
 

@@ -7,6 +7,8 @@ from typing import Final
 from frazil.declare.definition import Key
 from frazil.declare.validators import one_of
 from frazil.pipeline.convert import scalars
+from frazil.pipeline.schemas import connect
+from frazil.pipeline.schemas.connect import ConnectSchema
 from frazil.pipeline.transforms.plugin import (
     DATE_FORMAT,
     KEY_OR_VALUE,
@@ -33,8 +35,9 @@ from frazil.pipeline.transforms.record import (
     replace,
     string,
 )
+from frazil.pipeline.transforms.shapes import Derived, as_nullable
 from frazil.pipeline.transforms.times import DATE, TIME, TIMESTAMP, told_nanos
-from frazil.pipeline.types import STRING, Scalar, Typed
+from frazil.pipeline.types import Scalar, Typed
 from frazil.text.java_dates import JavaDateFormat
 
 _UNITS: Final[Mapping[str, int]] = {
@@ -45,7 +48,14 @@ _UNITS: Final[Mapping[str, int]] = {
 }
 _EPOCH = dt.datetime(1970, 1, 1)
 _TYPES: Final = {"Date": DATE, "Time": TIME, "Timestamp": TIMESTAMP}
-_RESULTS: Final = {**_TYPES, "unix": Scalar("long"), "string": STRING}
+_RESULTS: Final = {
+    "Date": Scalar("date", told=ConnectSchema("int32", name=connect.DATE, version=1).to_json()),
+    "Time": Scalar("time", told=ConnectSchema("int32", name=connect.TIME, version=1).to_json()),
+    "Timestamp": Scalar("timestamptz", told=ConnectSchema("int64", name=connect.TIMESTAMP, version=1).to_json()),
+    "unix": Scalar("long", told=ConnectSchema("int64").to_json()),
+    "string": Scalar("string", told=ConnectSchema("string").to_json()),
+}
+"""Types that records with a schema get, where the field was required."""
 
 
 def _build(options: Options, part: Part) -> Apply:
@@ -55,7 +65,7 @@ def _build(options: Options, part: Part) -> Apply:
     pattern = text(options, "format")
     form = JavaDateFormat(pattern) if pattern.strip() else None
     target = text(options, "target.type")
-    write, result = _writer(target, unit, form), _RESULTS[target]
+    write, results = _writer(target, unit, form), Derived(as_nullable(_RESULTS[target]))
 
     def convert(value: Json, what: str) -> Json:
         try:
@@ -63,21 +73,21 @@ def _build(options: Options, part: Part) -> Apply:
         except ValueError as error:
             raise DataError(f"{what}: {error}") from None
 
-    def noted(value: Json, record: Record) -> Json:
+    def noted(value: Json, before: Json, record: Record) -> Json:
         """Note the type of a value of a record with a schema, also of null."""
-        return Typed(Raw(raw_bytes(value)), result) if record.typed else value
+        return Typed(Raw(raw_bytes(value)), results.of(before)) if record.typed else value
 
     def apply(record: Record) -> None:
         found = members(record, part)
         if found is not None:
             value = found.get(name)
             if value is not None:
-                found[name] = noted(value if is_null(value) else convert(value, name), record)
+                found[name] = noted(value if is_null(value) else convert(value, name), value, record)
 
     def apply_whole(record: Record) -> None:
         found = looked_at(record, part)
         if found is not None:
-            replace(record, part, noted(convert(found, f"the {part}"), record))
+            replace(record, part, noted(convert(found, f"the {part}"), found, record))
 
     return apply if name else apply_whole
 

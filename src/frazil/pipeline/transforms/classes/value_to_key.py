@@ -3,7 +3,7 @@
 from frazil.declare.definition import Key
 from frazil.pipeline.transforms.columns import same
 from frazil.pipeline.transforms.plugin import REPLACE_NULL, Options, Transformation, items, not_empty, of_lists
-from frazil.pipeline.transforms.record import NULL, UNNAMED, Apply, Part, Record, copied, members
+from frazil.pipeline.transforms.record import MADE, NULL, UNNAMED, Apply, Part, Record, copied, members
 
 
 def _build(options: Options, part: Part) -> Apply:
@@ -13,7 +13,7 @@ def _build(options: Options, part: Part) -> Apply:
     def apply(record: Record) -> None:
         found = members(record, "value")
         if found is not None:
-            record.key_schema = UNNAMED
+            record.key_schema = MADE if record.typed else UNNAMED
             record.key = {name: copied(found.get(name, NULL)) for name in names}
 
     return apply
