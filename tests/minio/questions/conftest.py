@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
 from pyiceberg.catalog import Catalog
+from pyiceberg.exceptions import NamespaceNotEmptyError
 
 from frazil.clients.catalog import connect
 from frazil.connectors.iceberg.table.schema import struct_of
@@ -67,7 +69,7 @@ def asked(stack: LocalStack) -> Iterator[Asked]:
 
 def write_records(catalog: Catalog, namespace: str, made: Mapping[TableKind, Sequence[bytes]]) -> None:
     """Create the namespace and the three tables, and write records into them as a connector does."""
-    catalog.create_namespace(namespace)
+    catalog.create_namespace_if_not_exists(namespace)
     for kind, name in TABLE_NAMES.items():
         table = catalog.create_table(
             (namespace, name), SCHEMAS[kind], partition_spec=PARTITION_SPECS[kind], properties=TABLE_PROPERTIES
@@ -83,10 +85,11 @@ def write_records(catalog: Catalog, namespace: str, made: Mapping[TableKind, Seq
 
 
 def drop_tables(catalog: Catalog, namespace: str) -> None:
-    """Remove what `write_records` has made."""
+    """Remove what `write_records` has made; a namespace stays where other tests have tables."""
     for name in TABLE_NAMES.values():
         catalog.drop_table((namespace, name))
-    catalog.drop_namespace(namespace)
+    with suppress(NamespaceNotEmptyError):
+        catalog.drop_namespace(namespace)
 
 
 def _json(record: Record) -> bytes:
