@@ -117,6 +117,11 @@ class BadRecord(TerminalError):
     """A record cannot be stored and `errors.tolerance` is `none`."""
 
 
+def tells_ways_on(reason: str) -> bool:
+    """Whether the reason of a failure is a BadRecord's, which tells itself what can be done."""
+    return f"{BadRecord.__name__}: " in reason
+
+
 class PositionLost(TerminalError):
     """The stored position is not in the topic any more."""
 

@@ -5,10 +5,14 @@ from typing import Any
 
 import httpx
 
+_MOST_BYTES = 16 << 20
+"""Largest answer: many times what a schema has."""
 _DECODED = ("content-encoding", "content-length", "transfer-encoding")
 
 
-def whole_answer(http: httpx.Client, method: str, url: str, most_bytes: int, **request: Any) -> httpx.Response:
+def whole_answer(
+    http: httpx.Client, method: str, url: str, most_bytes: int = _MOST_BYTES, **request: Any
+) -> httpx.Response:
     """Ask, and read the answer's body while it comes in the client's read timeout (seconds) and has so many bytes.
 
     A client's own timeout is that between two pieces, however many there are. Raises httpx.HTTPError.

@@ -16,7 +16,7 @@ from frazil.connectors.gathering import gathering
 from frazil.connectors.keys.sink_config import part_envelope
 from frazil.connectors.registry import connector_of, parsed_with
 from frazil.doctor.finding import Finding, Look
-from frazil.errors import ConfigError, FrazilError, NotFound
+from frazil.errors import ConfigError, FrazilError, NotFound, tells_ways_on
 from frazil.pipeline.letters.queues import DLQ
 from frazil.pipeline.offsets import TopicPartition
 from frazil.pipeline.schemas.converter import RegistryConverter
@@ -93,7 +93,7 @@ def _state(part: str, status: Mapping[str, object]) -> Finding | None:
     trace = next((str(one["trace"]).partition("\n")[0] for one in parts if one.get("trace")), "no reason is told")
     states = {str(one["state"]) for one in parts}
     if "FAILED" in states:
-        cure = _OWN_WAYS if "BadRecord: " in trace else "correct the cause"
+        cure = _OWN_WAYS if tells_ways_on(trace) else "correct the cause"
         return Finding(part, "problem", f"it is FAILED: {trace}", "it stores nothing", cure)
     if "RESTARTING" in states:
         what = f"it is RESTARTING: {trace}"

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from frazil.errors import NotFound
+from frazil.errors import NotFound, tells_ways_on
 
 if TYPE_CHECKING:
     from frazil.clients.connect import ConnectClient
@@ -85,7 +85,7 @@ def _line(name: str, status: Mapping[str, Any] | None) -> str:
     """State and next step of a connector that does not run; empty when it does as it should."""
     failure = None if status is None else failure_of(status)
     if failure is not None:
-        if "BadRecord: " in failure:  # which tells its own ways on
+        if tells_ways_on(failure):
             return f"is {FAILED}: {failure}"
         return f"is {FAILED}: {failure.rstrip('.')}. Correct that, then `restart connector {name}`"
     if status is not None and _is_settled(status):

@@ -15,7 +15,7 @@ import httpx
 from frazil.clients.answers import whole_answer
 from frazil.clients.calls import timed
 from frazil.clients.registry.access import RegistryAccess
-from frazil.clients.registry.oauth import MOST_BYTES, Tokens
+from frazil.clients.registry.oauth import Tokens
 from frazil.clients.registry.schema import Registered, SchemaId, SchemaType
 from frazil.errors import ConfigError, NotFound, ServiceUnavailable, TerminalError
 
@@ -170,7 +170,7 @@ class RegistryClient:
         for url in list(self._urls):
             try:
                 with timed("registry") as call:
-                    response = whole_answer(self._http, method, url + path, MOST_BYTES, json=body, headers=login)
+                    response = whole_answer(self._http, method, url + path, json=body, headers=login)
                     call.answered(response.status_code)
             except httpx.HTTPError as error:
                 failures.append(f"{url}: {str(error) or type(error).__name__}")

@@ -10,9 +10,6 @@ from frazil.clients.answers import whole_answer
 from frazil.clients.registry.access import ClientCredentials
 from frazil.errors import ServiceUnavailable
 
-MOST_BYTES = 16 << 20
-"""Largest answer: many times what a schema has."""
-
 
 class Tokens:
     """Keeps a token while it is valid; safe for several threads."""
@@ -44,7 +41,7 @@ class Tokens:
         try:
             with httpx.Client(verify=self._verify, timeout=self._timeout) as http:
                 auth = (login.client, login.secret)
-                answer = whole_answer(http, "POST", login.url, MOST_BYTES, data=form, auth=auth)
+                answer = whole_answer(http, "POST", login.url, data=form, auth=auth)
             answer.raise_for_status()
             found = answer.json()
             return str(found["access_token"]), float(found.get("expires_in", 0))
